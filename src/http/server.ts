@@ -1,0 +1,251 @@
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { isConnectionLost } from '../db/database.ts'
+import type { Authenticator, Caller } from '../kernel/caller.ts'
+import { catalogue, errorBody, Fault } from '../kernel/errors.ts'
+import type { Random } from '../kernel/random.ts'
+import { requestId } from '../kernel/random.ts'
+import { type Access, impliedRefusals, type Method, type Route } from './route.ts'
+import { serializerFor, validatorFor } from './validation.ts'
+
+/** What the HTTP floor tells others about each answer: for the log and the metrics, never with bodies or headers. */
+export interface Answered {
+  readonly requestId: string
+  readonly method: string
+  /** The route's pattern, or `unmatched`: never the raw address. */
+  readonly route: string
+  readonly status: number
+  readonly code: string | undefined
+  readonly durationMs: number
+  readonly accountId: bigint | undefined
+}
+
+export interface ServerOptions {
+  readonly routes: readonly Route[]
+  readonly authenticator: Authenticator
+  readonly random: Random
+  readonly bodyLimit: number
+  readonly trustedProxies: readonly string[]
+  readonly onAnswered: (answered: Answered) => void
+  /** The private cause of a 5xx, with the request id that the caller was given. */
+  readonly onFault: (requestId: string, error: unknown) => void
+  /** Runs before the handler of every matched route: rate limits. Throws a Fault to refuse. */
+  readonly admit?: (request: FastifyRequest, route: Route, caller: Caller | undefined, reply: FastifyReply) => void | Promise<void>
+  /** True while the server is going down: new requests on kept connections are refused. */
+  readonly closing?: () => boolean
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    startedMs: number
+    route_: Route | undefined
+    caller_: Caller | undefined
+    faultCode: string | undefined
+  }
+}
+
+/** The only file that knows the framework. Gives a server that is not listening yet; tests use `inject`. */
+export function createServer(options: ServerOptions): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    genReqId: () => requestId(options.random),
+    requestIdHeader: false,
+    bodyLimit: options.bodyLimit,
+    trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
+    exposeHeadRoutes: false,
+    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 200 },
+    forceCloseConnections: 'idle',
+    keepAliveTimeout: 72_000,
+    connectionTimeout: 0,
+    requestTimeout: 60_000,
+    return503OnClosing: false,
+    clientErrorHandler: refuseUnparsed(options.random),
+    frameworkErrors: (error, request, reply) => void refuse(request as FastifyRequest, reply as FastifyReply, error, options),
+  })
+  app.decorateRequest('startedMs', 0)
+  app.decorateRequest('route_', undefined)
+  app.decorateRequest('caller_', undefined)
+  app.decorateRequest('faultCode', undefined)
+
+  parseJsonBodies(app)
+  app.addHook('onRequest', (request, reply, done) => {
+    request.startedMs = performance.now()
+    reply.header('x-request-id', request.id)
+    if (options.closing?.()) {
+      reply.header('connection', 'close')
+      done(new Fault('shutting_down', { retryAfterMs: 1000 }))
+    } else done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    options.onAnswered({
+      requestId: request.id,
+      method: request.method,
+      route: request.route_?.path ?? 'unmatched',
+      status: reply.statusCode,
+      code: request.faultCode,
+      durationMs: performance.now() - request.startedMs,
+      accountId: request.caller_?.accountId,
+    })
+    done()
+  })
+  app.setErrorHandler((error, request, reply) => refuse(request, reply, error, options))
+  app.setNotFoundHandler((request, reply) =>
+    refuse(request, reply, new Fault('not_found', { message: `There is nothing at ${request.method} ${request.url.split('?')[0]}. See /openapi.json for every path.` }), options),
+  )
+  app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(schema, httpPart))
+  app.setSerializerCompiler(({ schema }) => serializerFor(schema))
+  for (const declared of options.routes) addRoute(app, declared, options)
+  refuseOtherMethods(app, options)
+  return app
+}
+
+function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions): void {
+  const replies = Object.fromEntries(Object.entries(declared.replies).filter(([, reply]) => !('contentType' in reply)))
+  app.route({
+    method: declared.method,
+    url: declared.path,
+    ...(declared.bodyLimit ? { bodyLimit: declared.bodyLimit } : {}),
+    schema: {
+      ...(declared.params ? { params: declared.params } : {}),
+      ...(declared.query ? { querystring: declared.query } : {}),
+      ...(declared.body && declared.method !== 'GET' ? { body: declared.body } : {}),
+      ...(Object.keys(replies).length > 0 ? { response: replies } : {}),
+    },
+    // before the body is read: a stranger's body is not worth parsing
+    onRequest: async (request, reply) => {
+      request.route_ = declared
+      request.caller_ = await callerOf(request, declared.access, options.authenticator)
+      await options.admit?.(request, declared, request.caller_, reply)
+    },
+    handler: async (request, reply) =>
+      declared.handle({
+        caller: request.caller_ as Caller,
+        params: request.params,
+        query: request.query,
+        body: request.body ?? {},
+        requestId: request.id,
+        request,
+        reply,
+      }),
+  })
+}
+
+async function callerOf(request: FastifyRequest, access: Access, authenticator: Authenticator): Promise<Caller | undefined> {
+  if (access === 'public') return undefined
+  const match = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')
+  if (!match?.[1]) throw new Fault('unauthorized')
+  if (access === 'spending') return authenticator.recognise(match[1])
+  const caller = await authenticator.authenticate(match[1])
+  if (access === 'session' && caller.credential.kind !== 'session') throw new Fault('access_token_required')
+  return caller
+}
+
+/** 405 with Allow on every path, for every method that the path does not take. */
+function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void {
+  const methods = new Map<string, Method[]>()
+  for (const { path, method } of options.routes) methods.set(path, [...(methods.get(path) ?? []), method])
+  const all = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+  for (const [path, taken] of methods) {
+    const allow = taken.join(', ')
+    app.route({
+      method: all.filter((method) => !(taken as readonly string[]).includes(method)),
+      url: path,
+      onRequest: async () => {
+        throw new Fault('method_not_allowed', { message: `${path} takes ${allow} only.`, headers: { allow } })
+      },
+      handler: () => undefined,
+    })
+  }
+}
+
+/** JSON by our rules: an empty body is no body, whatever the content type says. */
+function parseJsonBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  const parser = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser(['application/json', 'text/json'], { parseAs: 'string' }, (request, text, done) => {
+    if (text.length === 0) return done(null, undefined)
+    void parser(request, text as string, done)
+  })
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
+    if (text.length === 0) return done(null, undefined)
+    done(new Fault('unsupported_media_type'))
+  })
+}
+
+/** Turns whatever was thrown into the documented body. */
+async function refuse(request: FastifyRequest, reply: FastifyReply, error: unknown, options: ServerOptions): Promise<FastifyReply> {
+  let fault = faultFrom(error)
+  const declared = request.route_
+  // a remembered credential may be dead by now: then that is the answer, whatever else was wrong
+  if (declared?.access === 'spending' && request.caller_ && fault.refusal.status < 500 && fault.refusal.type !== 'authentication_error') {
+    const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
+    try {
+      await options.authenticator.authenticate(token)
+    } catch (dead) {
+      fault = faultFrom(dead)
+    }
+  }
+  if (declared && !declared.refuses.includes(fault.code) && !impliedRefusals(declared).includes(fault.code)) {
+    options.onFault(request.id, new Error(`${declared.method} ${declared.path} does not declare ${fault.code}`, { cause: error }))
+  } else if (fault.refusal.status >= 500) {
+    options.onFault(request.id, fault.cause ?? fault)
+  }
+  request.faultCode = fault.code
+  return sendFault(request, reply, fault)
+}
+
+/** Writes a fault as this request wants it: flat, or nested as OpenAI's clients read it. */
+export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: Fault): FastifyReply {
+  const { status, phrase, type } = fault.refusal
+  const body = errorBody(fault, request.id)
+  reply.raw.statusMessage = phrase
+  for (const [name, value] of Object.entries(fault.headers)) reply.header(name, value)
+  if (status === 401) reply.header('www-authenticate', 'Bearer realm="farebox"')
+  if (fault.retryAfterMs !== undefined || status === 503 || status === 429) {
+    const ms = fault.retryAfterMs ?? 1000
+    reply.header('retry-after', String(Math.ceil(ms / 1000))).header('retry-after-ms', String(ms))
+  }
+  if (status === 402 || (status === 409 && fault.code !== 'request_in_progress')) reply.header('x-should-retry', 'false')
+  const nested = request.headers['x-error-format'] === 'openai'
+  return reply
+    .code(status)
+    .header('cache-control', 'no-store')
+    .header('content-type', 'application/json; charset=utf-8')
+    .serializer((value: unknown) => value as string)
+    .send(JSON.stringify(nested ? { error: { ...body, error: undefined, message: fault.message, type, code: fault.code, param: null } } : body))
+}
+
+function faultFrom(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  if (isConnectionLost(error)) return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
+  const code = (error as { code?: unknown } | null)?.code
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Fault('body_too_large')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Fault('unsupported_media_type')
+    case 'FST_ERR_BAD_URL':
+      return new Fault('not_found', { message: 'The path is not valid.' })
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Fault('uri_too_long')
+  }
+  if (error instanceof SyntaxError || (error as { statusCode?: number } | null)?.statusCode === 400) {
+    return new Fault('invalid_json', { message: 'The body is not valid JSON.' })
+  }
+  return new Fault('internal_error', { cause: error })
+}
+
+/** Bytes that are no HTTP request never reach a route; they get the documented body all the same. */
+function refuseUnparsed(random: Random) {
+  return (error: Error & { code?: string }, socket: { writable: boolean; destroyed: boolean; end(text: string): void; destroy(): void }): void => {
+    if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return socket.destroy()
+    const code = error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'invalid_body'
+    const id = requestId(random)
+    const fault = new Fault(code, code === 'invalid_body' ? { message: 'The request is not valid HTTP.' } : {})
+    const body = JSON.stringify(errorBody(fault, id))
+    const { status } = catalogue[code]
+    socket.end(
+      `HTTP/1.1 ${status} ${fault.refusal.phrase}\r\nx-request-id: ${id}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    )
+  }
+}
