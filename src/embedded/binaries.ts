@@ -45,7 +45,7 @@ function entryOf(packageName: string, platform: string): string {
  * when its install script runs; many machines forbid install scripts. A folder that cannot be written is
  * left alone: PostgreSQL then says which library it misses.
  */
-async function restoreLinks(root: string): Promise<void> {
+export async function restoreLinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(root, target)

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chown, stat } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { PostgresUnavailable } from './unavailable.ts'
 
 /** How this machine can run PostgreSQL, which refuses to run as root. */
@@ -32,6 +31,11 @@ interface Attempt {
 }
 
 const NAMESPACE = ['unshare', '--user', '--map-user=65534', '--map-group=65534']
+/**
+ * Succeeds when the folder and the program are within reach. To make a database, initdb also insists that its
+ * user has a name, which a container's arbitrary uid has not.
+ */
+const PROBE = 'cd "$1" && "$2" --version && { [ -e cluster ] || id -un; }'
 const DEATH_SIGNAL = ['setpriv', '--pdeathsig', 'INT']
 
 /**
@@ -59,17 +63,10 @@ export async function findLauncher(
   for (const attempt of await attempts(folder, base.environment)) {
     const launcher = launcherFor(attempt, base)
     await launcher.own(folder)
-    // Both the folder and the program must be within its reach.
-    const probe = await run(
-      launcher,
-      '/bin/sh',
-      ['-c', 'cd "$1" && exec "$2" --version', 'sh', folder, postgres],
-      10_000,
-    )
+    const probe = await run(launcher, '/bin/sh', ['-c', PROBE, 'sh', folder, postgres], 10_000)
     if (probe.code === 0) return launcher
-    failures.push(
-      `${attempt.way}: ${probe.output.trim().split('\n').at(-1) || `ended with ${probe.code}`}`,
-    )
+    const reason = probe.output.trim().split('\n').at(-1) || `ended with ${probe.code}`
+    failures.push(`${attempt.way}: ${reason}`)
     if (attempt.user) await chown(folder, formerUid, formerGid)
   }
   throw new PostgresUnavailable(
@@ -78,26 +75,20 @@ export async function findLauncher(
 }
 
 async function attempts(folder: string, environment: Record<string, string>): Promise<Attempt[]> {
+  const onLinux = process.platform === 'linux'
   const namespace: Attempt = { way: 'in a user namespace', prefix: NAMESPACE }
-  const ourselves: Attempt = { way: 'as this user', prefix: [] }
   if (process.getuid?.() !== 0) {
-    // initdb insists on a name for its user; a container's arbitrary uid has none, 65534 usually has.
-    return hasName() ? [ourselves] : [namespace, ourselves]
+    const ourselves: Attempt = { way: 'as this user', prefix: [] }
+    return onLinux ? [ourselves, namespace] : [ourselves]
   }
-  const { uid, gid } = await stat(folder)
-  // A folder that an ordinary user made stays that user's, also when root starts the server once.
-  if (uid !== 0) return [{ way: `as user ${uid}`, prefix: [], user: { uid, gid } }]
   const nobody = await findNobody(environment)
   const asNobody: Attempt = { way: `as user ${nobody.uid}`, prefix: [], user: nobody }
-  return process.platform === 'linux' ? [namespace, asNobody] : [asNobody]
-}
-
-function hasName(): boolean {
-  try {
-    return userInfo().username !== ''
-  } catch {
-    return false
-  }
+  const { uid, gid } = await stat(folder)
+  if (uid === 0) return onLinux ? [namespace, asNobody] : [asNobody]
+  // A folder that an ordinary user made stays that user's, also when root starts the server once.
+  const asOwner: Attempt = { way: `as user ${uid}`, prefix: [], user: { uid, gid } }
+  const ownerRenamed: Attempt = { ...namespace, user: { uid, gid } }
+  return onLinux ? [asOwner, ownerRenamed] : [asOwner]
 }
 
 async function findNobody(environment: Record<string, string>): Promise<User> {

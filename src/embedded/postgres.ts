@@ -60,7 +60,9 @@ const POLL_MS = 10
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const binaries = await findBinaries()
-  await mkdir(options.dataFolder, { recursive: true, mode: 0o700 })
+  await mkdir(options.dataFolder, { recursive: true, mode: 0o700 }).catch((cause: Error) => {
+    throw new PostgresUnavailable(`The data folder cannot be made: ${cause.message}`, { cause })
+  })
   const dataFolder = await realpath(options.dataFolder)
   const place = {
     dataFolder,
@@ -115,7 +117,7 @@ async function launch(launcher: Launcher, postgres: string, args: string[], plac
   const { child, logStart } = await spawnWithLog(launcher, postgres, args, place.logFile)
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }))
-    child.once('error', () => resolve({ code: null, signal: null }))
+    child.on('error', () => resolve({ code: null, signal: null }))
   })
   const ending = () => child.kill('SIGINT')
   // The death signal does the same, where there is one.
