@@ -81,7 +81,7 @@ export function serverArguments(
 ): string[] {
   const all = {
     listen_addresses: '',
-    // A list of folders: quoted, or a comma in the path would split it.
+    // A list of folders: quoted, or spaces at the end of a path would be lost.
     unix_socket_directories: `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
     port: '5432',

@@ -107,7 +107,7 @@ function launcherFor(
   return {
     way,
     spawn(file, args, output) {
-      // The death signal comes last: making a user namespace clears it.
+      // The death signal comes last: a change of user or namespace after it may clear it.
       const [program = file, ...rest] = [...prefix, ...death, file, ...args]
       return spawn(program, rest, {
         detached: true,

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { chmod, mkdir, open, readFile, realpath, rm, stat, truncate } from 'node:fs/promises'
+import { chmod, mkdir, open, readFile, realpath, rm, rmdir, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Binaries, findBinaries } from './binaries.ts'
@@ -100,7 +100,10 @@ async function startOwned(
   await rm(join(cluster, 'postmaster.pid'), { force: true })
   const args = serverArguments(cluster, socketFolder, options.settings ?? {})
   const { child, pid, exited } = await launch(launcher, binaries.postgres, args, place)
-  const stop = stopper(child, exited, cluster, release)
+  const stop = stopper(child, exited, cluster, async () => {
+    if (socketFolder !== dataFolder) await rmdir(socketFolder).catch(() => {})
+    await release()
+  })
   log(`PostgreSQL ${binaries.majorVersion} is ready, ${launcher.way}`)
   return {
     socketFolder,

@@ -10,7 +10,7 @@ const SOCKET_NAME = '.s.PGSQL.5432'
 /** The longest path a Unix socket takes everywhere, in bytes: macOS has 103, Linux 107. */
 const PATH_LIMIT = process.platform === 'linux' ? 107 : 103
 
-/** The folder for the database's socket: the data folder itself, or a private short one when its path is too long. */
+/** The folder for the database's socket: the data folder itself, or a private short one when its path is too long or has a comma. */
 export async function socketFolderFor(
   dataFolder: string,
   temporaryFolder: string,
@@ -25,7 +25,7 @@ export async function socketFolderFor(
   // Everybody may write to the temporary folder: a folder that somebody else put there is not ours to trust.
   if (!entry.isDirectory() || ![owner, process.getuid?.()].includes(entry.uid)) {
     throw new PostgresUnavailable(
-      `${folder} belongs to somebody else. Choose a shorter path for the data folder.`,
+      `${folder} belongs to somebody else. Choose a shorter path, without commas, for the data folder.`,
     )
   }
   await chmod(folder, 0o700)
@@ -51,8 +51,9 @@ export function socketUrl(socketFolder: string, database: string, user: string):
   return `postgresql://${role}@localhost/${name}?host=${host}`
 }
 
+/** libpq reads a comma as the end of one host and the start of the next. */
 function fits(folder: string): boolean {
-  return Buffer.byteLength(join(folder, SOCKET_NAME)) <= PATH_LIMIT
+  return !folder.includes(',') && Buffer.byteLength(join(folder, SOCKET_NAME)) <= PATH_LIMIT
 }
 
 function answers(path: string): Promise<boolean> {
