@@ -1,0 +1,102 @@
+import { assert } from '../kernel/assert.ts'
+import type { Microcredits } from '../kernel/money.ts'
+import type { Applier } from './applier.ts'
+import type { HoldIds } from './hold-ids.ts'
+import type { Applied, Capture, MarkUnknown, Operation, Reserve, Status, Void } from './operations.ts'
+
+/** A hold that was granted. */
+export interface Reserved {
+  readonly kind: 'reserved'
+  readonly reserveMicro: Microcredits
+  /** What the actor could still spend right after. */
+  readonly availableMicro: Microcredits
+}
+
+/** Why a hold was not granted. `detail` has the numbers: limit, spent, held, required, available. */
+export interface Refused {
+  readonly kind: Extract<Status, 'insufficient_credits' | 'budget_exceeded' | 'unauthorized' | 'account_banned' | 'account_deactivated'>
+  readonly availableMicro: Microcredits
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+/** How a hold stands after an end was asked for. `other` means that it had ended differently before. */
+export interface Ended {
+  readonly kind: 'captured' | 'voided' | 'shortfall' | 'usage_unknown' | 'other'
+  readonly availableMicro: Microcredits
+}
+
+/** The hot path of the money core: holds and their ends, each durable before it is answered. */
+export interface Ledger {
+  nextHoldId(): Promise<bigint>
+  reserve(operation: Omit<Reserve, 'operation'>): Promise<Reserved | Refused>
+  end(operation: Capture | Void | MarkUnknown): Promise<Ended>
+  /** The smallest id of a hold that this process opened and did not end. */
+  readonly oldestOpenHoldId: bigint
+  /** Ids of all holds that this process opened and did not end. */
+  readonly openHoldIds: Iterable<bigint>
+  readonly applier: Applier
+}
+
+/** Joins the applier and the id blocks into the port that the rooms above use. */
+export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
+  // in rising order, since ids are handed out so: the first is the oldest
+  const open = new Set<bigint>()
+
+  async function submit(operation: Operation): Promise<Applied> {
+    const applied = await applier.submit(operation)
+    assert(applied.status !== 'conflict' && applied.status !== 'hold_not_found', `hold ${operation.holdId}: ${applied.status}`)
+    return applied
+  }
+
+  return {
+    applier,
+    async nextHoldId() {
+      const id = await holdIds.next()
+      open.add(id)
+      return id
+    },
+    async reserve(operation) {
+      try {
+        const { status, amountMicro, availableMicro, detail } = await submit({ operation: 'reserve', ...operation })
+        const available = (availableMicro ?? 0n) as Microcredits
+        if (status === 'reserved') {
+          assert(amountMicro !== undefined && amountMicro >= operation.minimumMicro && amountMicro <= operation.wantedMicro, `hold ${operation.holdId} is out of its bounds`)
+          return { kind: 'reserved', reserveMicro: amountMicro as Microcredits, availableMicro: available }
+        }
+        open.delete(operation.holdId)
+        return { kind: refusal(status), availableMicro: available, detail: detail ?? {} }
+      } catch (error) {
+        open.delete(operation.holdId)
+        throw error
+      }
+    },
+    async end(operation) {
+      const { status, availableMicro } = await submit(operation)
+      open.delete(operation.holdId)
+      const available = (availableMicro ?? 0n) as Microcredits
+      if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown') return { kind: status, availableMicro: available }
+      assert(status === 'already_resolved', `hold ${operation.holdId} cannot be ${status}`)
+      return { kind: 'other', availableMicro: available }
+    },
+    get oldestOpenHoldId() {
+      const [oldest] = open
+      return oldest ?? holdIds.lowest
+    },
+    get openHoldIds() {
+      return [...open]
+    },
+  }
+}
+
+function refusal(status: Status): Refused['kind'] {
+  switch (status) {
+    case 'insufficient_credits':
+    case 'budget_exceeded':
+    case 'unauthorized':
+    case 'account_banned':
+    case 'account_deactivated':
+      return status
+    default:
+      assert(false, `a reserve cannot be ${status}`)
+  }
+}

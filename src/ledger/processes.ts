@@ -1,0 +1,61 @@
+import { sql } from 'kysely'
+import type { Database } from '../db/database.ts'
+
+/** After this long without a sign of life a process counts as gone, wherever it ran. */
+export const SILENT_AFTER_SECONDS = 30
+
+/** A process that is gone and did not say goodbye. */
+export interface Gone {
+  readonly id: bigint
+  readonly oldest_hold_id: bigint
+}
+
+/** Registers this process: its holds carry the id that this gives. */
+export async function register(db: Database, process: { host: string; pid: number }): Promise<bigint> {
+  const row = await db.insertInto('processes').values(process).returning('id').executeTakeFirstOrThrow()
+  return row.id
+}
+
+/** A sign of life. `oldestHoldId`: no hold of this process that is still open has a smaller id. */
+export async function beat(db: Database, id: bigint, oldestHoldId: bigint): Promise<void> {
+  await db
+    .updateTable('processes')
+    .set({ heartbeat_at: sql<Date>`now()`, oldest_hold_id: oldestHoldId })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Says goodbye: this process left no hold without a resolution or a flag. */
+export async function end(db: Database, id: bigint): Promise<void> {
+  await db.updateTable('processes').set({ ended_at: sql<Date>`now()` }).where('id', '=', id).execute()
+}
+
+/**
+ * Processes that are gone: silent for SILENT_AFTER_SECONDS, or on `host` with a pid that `isRunning` denies.
+ * A mistake is harmless: a hold that is marked too early is still settled by its process's own capture.
+ */
+export async function gone(db: Database, here: { self: bigint; host: string; isRunning: (pid: number) => boolean }): Promise<Gone[]> {
+  const rows = await db
+    .selectFrom('processes')
+    .select(['id', 'host', 'pid', 'oldest_hold_id'])
+    .select(sql<boolean>`heartbeat_at < now() - make_interval(secs => ${SILENT_AFTER_SECONDS})`.as('silent'))
+    .where('ended_at', 'is', null)
+    .where('id', '<>', here.self)
+    .execute()
+  return rows.filter((row) => row.silent || (row.host === here.host && !here.isRunning(row.pid)))
+}
+
+/** Open holds of a process without a flag: what it had begun and not finished. At most `limit`, oldest first. */
+export async function leftBehind(db: Database, process: Gone, limit: number): Promise<bigint[]> {
+  const rows = await db
+    .selectFrom('holds')
+    .select('id')
+    .where('id', '>=', process.oldest_hold_id)
+    .where('process_id', '=', process.id)
+    .where(({ not, exists, selectFrom }) => not(exists(selectFrom('hold_resolutions').select('hold_id').whereRef('hold_id', '=', 'holds.id'))))
+    .where(({ not, exists, selectFrom }) => not(exists(selectFrom('hold_flags').select('hold_id').whereRef('hold_id', '=', 'holds.id'))))
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => row.id)
+}
