@@ -37,6 +37,9 @@ export interface Ledger {
   readonly applier: Applier
 }
 
+/** How long a reserve that nobody waits for is watched at most. */
+const UNDO_MS = 600_000
+
 /** Joins the applier and the id blocks into the port that the rooms above use. */
 export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
   // in rising order, since ids are handed out so: the first is the oldest
@@ -66,7 +69,8 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
         open.delete(operation.holdId)
         return { kind: refusal(status), availableMicro: available, detail: detail ?? {} }
       } catch (error) {
-        open.delete(operation.holdId)
+        // the hold may still be committed and then released by the applier: it counts as open until that is over
+        void applier.drained(UNDO_MS).then(() => open.delete(operation.holdId))
         throw error
       }
     },
