@@ -1,5 +1,6 @@
 import { environmentTable, type Variable } from '../src/config/environment.ts'
-import { ConfigurationFile, publishedSchema, type SchemaNode, takes } from '../src/config/schema.ts'
+import { ConfigurationFile, publishedSchema } from '../src/config/schema.ts'
+import { type SchemaNode, takes } from '../src/config/schema-node.ts'
 
 /** Writes what docs say about the configuration from the tables that the server reads: content by path in the project. */
 export async function generateConfiguration(): Promise<Record<string, string>> {
@@ -84,7 +85,7 @@ function fallbackOf(schema: SchemaNode, key: string, property: SchemaNode): stri
       ? 'the defaults below'
       : `\`${JSON.stringify(property.default)}\``
   }
-  return schema.required?.includes(key) ? 'refused' : 'see right'
+  return schema.required?.includes(key) ? 'refused' : 'optional'
 }
 
 function tableHead(titles: readonly string[]): string {

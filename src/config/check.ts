@@ -1,12 +1,12 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type YAMLMap } from 'yaml'
-import { type SchemaNode, takes } from './schema.ts'
+import { type SchemaNode, takes } from './schema-node.ts'
 import { closestWord, suggestion } from './suggestion.ts'
 
 /** Told of each thing that is wrong, with the place in the text where it stands. */
 export type Report = (offset: number, problem: string, fix: string) => void
 
 /** A value that was refused; its problem has been reported. */
-export const refused = Symbol('refused')
+const refused = Symbol('refused')
 
 /** What the walk needs everywhere. */
 export interface Walk {
@@ -180,8 +180,9 @@ function checkScalar(walk: Walk, schema: SchemaNode, node: Node): unknown {
   if (!isScalar(node)) return refuseType(walk, schema, node)
   const { value } = node
   if (schema.type === 'string' && typeof value === 'string') {
-    const fits =
-      value.length >= (schema.minLength ?? 0) && value.length <= (schema.maxLength ?? value.length)
+    // JSON Schema counts characters, not UTF-16 units.
+    const { length } = [...value]
+    const fits = length >= (schema.minLength ?? 0) && length <= (schema.maxLength ?? length)
     if (fits && (schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(value)))
       return value
     walk.report(

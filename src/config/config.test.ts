@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Config, loadConfig, type Mode, type Secrets } from './config.ts'
 import { describeConfig } from './describe.ts'
@@ -168,6 +169,28 @@ describe('loadConfig', () => {
     ).toEqual(['a', 'b', 'd', 'c'])
   })
 
+  test('whatever a line of the file says, the answer is a configuration or a ConfigurationFault', () => {
+    const lines = shippedWithExamples().split('\n')
+    const value = fc.oneof(
+      fc.string(),
+      fc.jsonValue({ maxDepth: 2 }).map((json) => JSON.stringify(json)),
+    )
+    const environment = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' }
+    fc.assert(
+      fc.property(fc.nat(lines.length - 1), value, (index, text) => {
+        const changed = lines.with(
+          index,
+          (lines[index] ?? '').replace(/:.*|$/, () => `: ${text}`),
+        )
+        expect(Array.isArray(problemsOf({ file: changed.join('\n'), environment }))).toBe(true)
+      }),
+      { numRuns: 500 },
+    )
+    expect(problemsOf({ file: fileWith().replace('"http://127.0.0.1:1/v1"', '1') })).toMatchObject([
+      { where: 'farebox.yaml:1' },
+    ])
+  })
+
   test('problems of environment, file and rules are told together', () => {
     const problems = problemsOf({
       environment: { PORT: 'x', FAREBOX_X: '1' },
@@ -280,6 +303,15 @@ describe('a model is refused', () => {
 
   test('but not for its price while it is disabled', () => {
     expect(problemsOf({ file: fileWith({ prices: [], enabled: false }) })).toEqual([])
+  })
+
+  test('beside a broken provider too', () => {
+    const other =
+      'other: { kind: openai-compatible, base_url: "http://127.0.0.1:1/v1", api_key_env: MISSING }'
+    const file = fileWith().replace('{ local: {', `{ ${other}, local: { connections: none,`)
+    expect(
+      problemsOf({ file: file.replace('provider":"local', 'provider":"nowhere') }),
+    ).toHaveLength(3)
   })
 
   test('for its own faults only when its provider is broken too', () => {

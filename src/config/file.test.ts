@@ -166,6 +166,14 @@ describe('readConfigurationFile', () => {
     ['a missing kind', '    kind: openai-compatible\n', '', 3, 'The key `kind` is missing.'],
     ['an address with a user', 'http://127', 'http://me@127', 4, 'The text cannot be used.'],
     ['a date without a time', '2026-01-01T00:00:00Z', '2026-01-01', 12, 'The text cannot be used.'],
+    [
+      'a list that must not be empty',
+      '[{ provider: local, model: small }]',
+      '[]',
+      11,
+      'The list has 0 entries.',
+    ],
+    ['a text that is too long', 'Small', 'S'.repeat(129), 7, 'The text cannot be used.'],
     ['an empty value', 'name: Small', 'name:', 7, 'The value is missing.'],
     ['a list for a text', 'name: Small', 'name: [Small]', 7, 'It cannot be a list.'],
     [
@@ -182,6 +190,15 @@ describe('readConfigurationFile', () => {
       problem,
       fix: expect.stringMatching(/.+[.?]$/),
     })
+  })
+
+  test('a problem that several places share is told once', () => {
+    const text = minimal
+      .replace('openai-compatible', 'other')
+      .replace('base_url', '[a]: 1\n    base_url')
+    const problems = problemsOf(text).map(({ where, problem }) => `${where} ${problem}`)
+    expect(problems.length).toBeGreaterThan(1)
+    expect(new Set(problems).size).toBe(problems.length)
   })
 
   test('a wrong word of a choice is answered with the closest one', () => {

@@ -1,7 +1,8 @@
 import { isMap, LineCounter, type Node, parseDocument } from 'yaml'
 import { check, entriesOf, isBroken, offsetOf, type Report, type Walk } from './check.ts'
 import type { Problem } from './problem.ts'
-import { ConfigurationFile, type SchemaNode } from './schema.ts'
+import { ConfigurationFile } from './schema.ts'
+import type { SchemaNode } from './schema-node.ts'
 
 /** A configuration file after its form was checked. */
 export interface CheckedFile {

@@ -10,8 +10,8 @@ export type ProviderConfig =
   | {
       readonly kind: 'demo'
       readonly firstTokenMs: number
-      readonly tokenIntervalMs: number
-      readonly slowTokenIntervalMs: number
+      readonly tokenMs: number
+      readonly timeoutMs: number
     }
   | {
       readonly kind: 'openai-compatible'
@@ -112,8 +112,8 @@ function resolveProvider(provider: FileProvider): ProviderConfig {
     return {
       kind: 'demo',
       firstTokenMs: provider.first_token_ms,
-      tokenIntervalMs: provider.token_interval_ms,
-      slowTokenIntervalMs: provider.slow_token_interval_ms,
+      tokenMs: provider.token_ms,
+      timeoutMs: provider.timeout_ms,
     }
   }
   return {

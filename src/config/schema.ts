@@ -1,35 +1,17 @@
 import { type Static, Type } from 'typebox'
-
-/** The largest price: what a JSON integer still carries exactly (decisions 0). */
-export const PRICE_MAX = 9_000_000_000_000_000
-const TOKENS_MAX = 100_000_000
-const DAY_MS = 86_400_000
-const NAME = '^[a-z0-9][a-z0-9._-]{0,63}$'
+import {
+  Bytes,
+  Keys,
+  NAME_PATTERN,
+  Pause,
+  PerMinute,
+  Price,
+  Timeout,
+  Tokens,
+} from './schema-fields.ts'
+import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
-
-/** An object that refuses keys it does not know. */
-const Keys = <P extends Parameters<typeof Type.Object>[0]>(
-  properties: P,
-  options: { description?: string; default?: object } = {},
-) => Type.Object(properties, { additionalProperties: false, ...options })
-
-const Price = (description: string) => Type.Integer({ minimum: 0, maximum: PRICE_MAX, description })
-const Tokens = (description: string, fallback?: number) =>
-  Type.Integer({
-    minimum: 0,
-    maximum: TOKENS_MAX,
-    description,
-    ...(fallback === undefined ? {} : { default: fallback }),
-  })
-const Milliseconds = (description: string, fallback: number) =>
-  Type.Integer({ minimum: 0, maximum: DAY_MS, description, default: fallback })
-const Timeout = (description: string, fallback: number) =>
-  Type.Integer({ minimum: 1, maximum: DAY_MS, description, default: fallback })
-const PerMinute = (description: string) =>
-  Type.Integer({ minimum: 1, maximum: 10_000_000, description })
-const Bytes = (description: string, fallback: number) =>
-  Type.Integer({ minimum: 1024, maximum: 104_857_600, description, default: fallback })
 
 /** The built-in provider that answers offline. */
 export const DemoProvider = Keys(
@@ -37,9 +19,15 @@ export const DemoProvider = Keys(
     kind: Type.Literal('demo', {
       description: 'The built-in provider: answers offline, with made-up text.',
     }),
-    first_token_ms: Milliseconds('Milliseconds before the first token.', 0),
-    token_interval_ms: Milliseconds('Milliseconds between the tokens of a stream.', 0),
-    slow_token_interval_ms: Milliseconds('The same for the model `demo-slow`.', 200),
+    first_token_ms: Pause(
+      'How long the model `slow` waits before its first token, in milliseconds.',
+      2_000,
+    ),
+    token_ms: Pause('How long the model `slow` waits between tokens, in milliseconds.', 100),
+    timeout_ms: Pause(
+      'How long the message `fail:timeout` to the model `failing` waits before the call is lost, in milliseconds.',
+      10_000,
+    ),
   },
   { description: 'A provider of kind `demo`.' },
 )
@@ -136,7 +124,7 @@ export const PriceVersion = Keys(
 
 const ModelRoute = Keys(
   {
-    provider: Type.String({ pattern: NAME, description: 'The name of a provider above.' }),
+    provider: Type.String({ pattern: NAME_PATTERN, description: 'The name of a provider above.' }),
     model: Type.String({
       minLength: 1,
       maxLength: 256,
@@ -190,31 +178,22 @@ export const Model = Keys(
       default: ['text'],
       description: 'What it takes. With `image`, set `image_input_tokens`.',
     }),
-    context_length: Type.Integer({
+    context_length: Tokens('Tokens of input and output together.', { minimum: 1 }),
+    max_output_tokens: Tokens('The most output tokens of one answer.', { minimum: 1 }),
+    default_output_tokens: Tokens(
+      'The output bound when the client sets none: held before the call and also sent to the provider.',
+      { minimum: 1 },
+    ),
+    minimum_output_tokens: Tokens('How low that bound may be clamped when funds cover less.', {
       minimum: 1,
-      maximum: TOKENS_MAX,
-      description: 'Tokens of input and output together.',
+      fallback: 1,
     }),
-    max_output_tokens: Type.Integer({
-      minimum: 1,
-      maximum: TOKENS_MAX,
-      description: 'The most output tokens of one answer.',
+    tokens_per_message_overhead: Tokens('Input tokens held for each message besides its text.', {
+      minimum: 0,
+      fallback: 8,
     }),
-    default_output_tokens: Type.Integer({
-      minimum: 1,
-      maximum: TOKENS_MAX,
-      description:
-        'The output bound when the client sets none: held before the call and also sent to the provider.',
-    }),
-    minimum_output_tokens: Type.Integer({
-      minimum: 1,
-      maximum: TOKENS_MAX,
-      default: 1,
-      description: 'How low that bound may be clamped when funds cover less.',
-    }),
-    tokens_per_message_overhead: Tokens('Input tokens held for each message besides its text.', 8),
     image_input_tokens: Type.Optional(
-      Tokens('Input tokens held for each image. Absent: images are refused.'),
+      Tokens('Input tokens held for each image. Absent: images are refused.', { minimum: 0 }),
     ),
     capabilities: Keys(
       {
@@ -245,16 +224,14 @@ export const Model = Keys(
 /** What bounds the load one server takes. */
 export const Limits = Keys(
   {
-    requests_per_minute_per_credential: Type.Optional(
-      PerMinute(
-        'Requests per minute of one API key or session. Absent: 600, in development 60000.',
-      ),
+    requests_per_minute_per_credential: PerMinute(
+      'Requests per minute of one API key or session. Absent: 600, in development 60000.',
     ),
-    auth_requests_per_minute_per_address: Type.Optional(
-      PerMinute('Sign-in requests per minute from one address. Absent: 60, in development 60000.'),
+    auth_requests_per_minute_per_address: PerMinute(
+      'Sign-in requests per minute from one address. Absent: 60, in development 60000.',
     ),
-    topup_requests_per_minute_per_address: Type.Optional(
-      PerMinute('Top-up requests per minute from one address. Absent: 10, in development 60000.'),
+    topup_requests_per_minute_per_address: PerMinute(
+      'Top-up requests per minute from one address. Absent: 10, in development 60000.',
     ),
     concurrent_streams: Type.Optional(
       Type.Integer({
@@ -285,7 +262,7 @@ export const ConfigurationFile = Keys(
         'Lets `farebox serve` offer demo providers. They charge real Credits for made-up answers.',
     }),
     providers: Type.Record(
-      Type.String({ pattern: NAME }),
+      Type.String({ pattern: NAME_PATTERN }),
       Type.Union([DemoProvider, OpenAiCompatibleProvider]),
       {
         additionalProperties: false,
@@ -305,28 +282,6 @@ export const ConfigurationFile = Keys(
 /** farebox.yaml after its defaults were filled in. */
 export type ConfigurationFile = Static<typeof ConfigurationFile>
 
-/** The JSON Schema keywords used above, which are all that check.ts and the documentation need to know. */
-export interface SchemaNode {
-  readonly type?: string
-  readonly description?: string
-  readonly default?: unknown
-  readonly properties?: Readonly<Record<string, SchemaNode>>
-  readonly required?: readonly string[]
-  readonly patternProperties?: Readonly<Record<string, SchemaNode>>
-  readonly additionalProperties?: unknown
-  readonly items?: SchemaNode
-  readonly anyOf?: readonly SchemaNode[]
-  readonly enum?: readonly unknown[]
-  readonly const?: unknown
-  readonly pattern?: string
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly minItems?: number
-  readonly maxItems?: number
-}
-
 /** farebox.yaml as an editor checks it: like ConfigurationFile, but what has a default is not required. */
 export function publishedSchema(): SchemaNode {
   return {
@@ -335,38 +290,5 @@ export function publishedSchema(): SchemaNode {
       title: 'farebox.yaml',
     } as SchemaNode),
     ...withoutDefaultsRequired(ConfigurationFile as SchemaNode),
-  }
-}
-
-/** What a value of the schema may be, in words: "a whole number from 0 to 10". */
-export function takes(schema: SchemaNode): string {
-  if (schema.enum) return schema.enum.map((word) => `\`${word}\``).join(' or ')
-  if (schema.const !== undefined) return `\`${schema.const}\``
-  if (schema.type === 'integer')
-    return `a whole number from ${schema.minimum ?? '-'} to ${schema.maximum ?? '-'}`
-  if (schema.type === 'boolean') return '`true` or `false`'
-  if (schema.type === 'array')
-    return `a list of ${schema.minItems ?? 0} to ${schema.maxItems ?? '-'}`
-  if (schema.type === 'string')
-    return schema.maxLength === undefined
-      ? 'a text'
-      : `a text of ${schema.minLength ?? 0} to ${schema.maxLength} characters`
-  return 'keys and values'
-}
-
-function withoutDefaultsRequired(schema: SchemaNode): SchemaNode {
-  const mapped = (children: Readonly<Record<string, SchemaNode>>) =>
-    Object.fromEntries(
-      Object.entries(children).map(([key, child]) => [key, withoutDefaultsRequired(child)]),
-    )
-  return {
-    ...schema,
-    ...(schema.properties && { properties: mapped(schema.properties) }),
-    ...(schema.patternProperties && { patternProperties: mapped(schema.patternProperties) }),
-    ...(schema.items && { items: withoutDefaultsRequired(schema.items) }),
-    ...(schema.anyOf && { anyOf: schema.anyOf.map(withoutDefaultsRequired) }),
-    ...(schema.required && {
-      required: schema.required.filter((key) => schema.properties?.[key]?.default === undefined),
-    }),
   }
 }

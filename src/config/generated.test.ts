@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { environmentTable } from '../src/config/environment.ts'
-import { publishedSchema, type SchemaNode } from '../src/config/schema.ts'
-import { shippedWithExamples } from '../src/config/shipped.fixture.ts'
-import { generateConfiguration } from './generate-configuration.ts'
+import { generateConfiguration } from '../../tools/generate-configuration.ts'
+import { environmentTable } from './environment.ts'
+import { publishedSchema } from './schema.ts'
+import type { SchemaNode } from './schema-node.ts'
+import { shippedWithExamples } from './shipped.fixture.ts'
 
 test('the committed configuration page and JSON Schema are what the tables say (npm run generate)', async () => {
   const generated = await generateConfiguration()
   expect(Object.keys(generated)).toEqual(['docs/configuration.md', 'farebox.schema.json'])
   for (const [path, content] of Object.entries(generated)) {
-    expect(readFileSync(new URL(`../${path}`, import.meta.url), 'utf8'), path).toBe(content)
+    expect(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'), path).toBe(content)
   }
 })
 
