@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { stringify } from 'yaml'
+import type { Config, Secrets } from './config.ts'
+
+/**
+ * The settings in force as YAML, for `farebox config show`, with the words of farebox.yaml. A secret is only
+ * `set (sha256:ab12…)`: enough to see whether two servers have the same, too little to guess it.
+ */
+export function describeConfig(config: Config, secrets: Secrets): string {
+  const providers = Object.entries(config.providers).map(([name, provider]) => {
+    if (provider.kind === 'demo') return [name, provider] as const
+    // Values of headers are not meant to be secret, but are not ours to show.
+    const headers = Object.fromEntries(
+      Object.entries(provider.headers).map(([header, value]) => [header, shown(value)]),
+    )
+    return [name, { ...provider, headers, apiKey: shown(secrets.providerKeys[name]) }] as const
+  })
+  const settings = { ...config, providers: Object.fromEntries(providers) }
+  const hidden = { databaseUrl: shown(secrets.databaseUrl), keyPepper: shown(secrets.keyPepper) }
+  return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })
+}
+
+/** Tells whether a secret is set, and the first four hexadecimal digits of its hash. */
+function shown(secret: string | Uint8Array | undefined): string {
+  if (secret === undefined) return 'not set'
+  return `set (sha256:${createHash('sha256').update(secret).digest('hex').slice(0, 4)}…)`
+}
+
+/** Snake case keys, times as RFC 3339, exact integers. Names of providers and headers hold no capitals, so they stay. */
+function inWordsOfTheFile(value: unknown): unknown {
+  if (value === undefined) return 'not set'
+  if (value instanceof Date) return value.toISOString()
+  if (Array.isArray(value)) return value.map(inWordsOfTheFile)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, member]) => [
+    snakeCase(key),
+    inWordsOfTheFile(member),
+  ])
+  return Object.fromEntries(entries)
+}
+
+function snakeCase(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}

@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { packagedConfigurationFile } from './config.ts'
+
+/** farebox.yaml as it is shipped, for tests. */
+export function shipped(): string {
+  return readFileSync(packagedConfigurationFile, 'utf8')
+}
+
+/** The same with its commented-out examples and keys put into force: comment lines of the form `# key: ...`. */
+export function shippedWithExamples(): string {
+  return shipped().replace(/^( *)# ( *(?:- )?[a-z_-]+:(?: .*)?)$/gm, (line, indent, code) =>
+    line.includes('yaml-language-server') ? line : `${indent}${code}`,
+  )
+}
