@@ -123,6 +123,11 @@ export const catalogue = {
     status: 409, type: 'conflict_error', phrase: 'Request in progress',
     message: 'The first request with this Idempotency-Key is still running.', fix: 'Wait as Retry-After says, then send the same request again.',
   },
+  answer_not_kept: {
+    status: 409, type: 'conflict_error', phrase: 'Answer not kept',
+    message: 'The first request with this Idempotency-Key was answered and charged once, but its answer was too large to be kept.',
+    fix: 'Use a new key if you want the work done again.',
+  },
   // 429
   rate_limited: {
     status: 429, type: 'rate_limit_error', phrase: 'Rate limited',

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import type { Database } from '../../db/database.ts'
+import { errorBody, Fault } from '../../kernel/errors.ts'
+import * as store from './store.ts'
+
+/** How long an answer can be replayed. */
+export const REPLAY_HOURS = 24
+/** The longest answer that is kept; repeats of a longer one are told `answer_not_kept`, never run again. */
+export const REPLAY_BYTES_MAX = 8 * 1024 * 1024
+
+/** An answer as it is kept for repeats. */
+export interface StoredAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** The first request under a key: it must `complete` or `forget` its claim. */
+export interface Claimed {
+  readonly kind: 'first'
+  complete(answer: StoredAnswer): Promise<void>
+  /** Nothing was done or charged: the key may be used again. */
+  forget(): Promise<void>
+}
+
+/** A repeat of a request that has its answer. */
+export interface Replayed {
+  readonly kind: 'replay'
+  readonly answer: StoredAnswer
+}
+
+/**
+ * Claims an Idempotency-Key for a request, before anything of it is done (decisions 0).
+ * Same key and same body: the stored answer. Another body: `idempotency_conflict`. The first one still
+ * running: `request_in_progress`. A key that is not 1 to 128 printable ASCII: `invalid_idempotency_key`.
+ */
+export async function claimKey(
+  deps: { db: Database; processId: bigint },
+  request: { accountId: bigint; route: string; key: string; body: unknown; requestId: string },
+): Promise<Claimed | Replayed> {
+  if (!/^[\x20-\x7e]{1,128}$/.test(request.key)) throw new Fault('invalid_idempotency_key')
+  const fingerprint = createHash('sha256').update(canonicalize(request.body) ?? '').digest()
+  const claim = { accountId: request.accountId, route: request.route, key: request.key }
+  const row = await store.claim(deps.db, { ...claim, fingerprint, requestId: request.requestId, processId: deps.processId })
+  if (!row) {
+    return {
+      kind: 'first',
+      complete: (answer) => store.complete(deps.db, claim, keepable(answer, request.requestId)),
+      forget: () => store.forget(deps.db, claim),
+    }
+  }
+  if (!row.fingerprint.equals(fingerprint)) throw new Fault('idempotency_conflict', { fields: { original_request_id: row.request_id } })
+  if (row.status === null || row.body === null) {
+    throw new Fault('request_in_progress', { retryAfterMs: 1000, fields: { original_request_id: row.request_id } })
+  }
+  return { kind: 'replay', answer: { status: row.status, headers: row.headers as Record<string, string>, body: row.body } }
+}
+
+function keepable(answer: StoredAnswer, requestId: string): StoredAnswer {
+  if (answer.body.length <= REPLAY_BYTES_MAX) return answer
+  const fault = new Fault('answer_not_kept')
+  return { status: fault.refusal.status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(errorBody(fault, requestId)) }
+}
+
+/** Gives the open claims of a dead process their answer: the outcome is unknown and was billed as such. */
+export async function settleLeftBehind(db: Database, processId: bigint): Promise<void> {
+  const fault = new Fault('upstream_interrupted', {
+    message: 'The server stopped while this call was running. Its usage is unknown, so the hold stays until the operator resolves it. Keep the request id.',
+  })
+  await store.settleLeftBehind(db, processId, (requestId) => ({ status: fault.refusal.status, body: JSON.stringify(errorBody(fault, requestId)) }))
+}
+
+/** Forgets answers that are too old to be replayed. */
+export const pruneAnswers = (db: Database): Promise<number> => store.prune(db, REPLAY_HOURS)

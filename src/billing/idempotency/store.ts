@@ -1,0 +1,78 @@
+import { sql } from 'kysely'
+import type { Database } from '../../db/database.ts'
+
+/** A request that named itself. */
+export interface Claim {
+  readonly accountId: bigint
+  readonly route: string
+  readonly key: string
+}
+
+/** The row of a claim. `completed_at` is null while the first request runs. */
+export interface ClaimRow {
+  readonly fingerprint: Buffer
+  readonly request_id: string
+  readonly completed_at: Date | null
+  readonly status: number | null
+  readonly headers: unknown
+  readonly body: string | null
+}
+
+/** Claims the key; undefined when this request is the first, else the first one's row. */
+export async function claim(db: Database, wanted: Claim & { fingerprint: Buffer; requestId: string; processId: bigint }): Promise<ClaimRow | undefined> {
+  const inserted = await db
+    .insertInto('idempotency_keys')
+    .values({ account_id: wanted.accountId, route: wanted.route, key: wanted.key, fingerprint: wanted.fingerprint, process_id: wanted.processId, request_id: wanted.requestId })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  if (inserted.numInsertedOrUpdatedRows === 1n) return undefined
+  return db
+    .selectFrom('idempotency_keys')
+    .select(['fingerprint', 'request_id', 'completed_at', 'status', 'headers', 'body'])
+    .where('account_id', '=', wanted.accountId)
+    .where('route', '=', wanted.route)
+    .where('key', '=', wanted.key)
+    .executeTakeFirst()
+}
+
+/** Stores the answer that repeats get. */
+export async function complete(db: Database, { accountId, route, key }: Claim, answer: { status: number; headers: Readonly<Record<string, string>>; body: string }): Promise<void> {
+  await db
+    .updateTable('idempotency_keys')
+    .set({ completed_at: sql<Date>`now()`, status: answer.status, headers: JSON.stringify(answer.headers), body: answer.body })
+    .where('account_id', '=', accountId)
+    .where('route', '=', route)
+    .where('key', '=', key)
+    .execute()
+}
+
+/** Forgets a claim whose request was refused before anything was done: the same key may be used again. */
+export async function forget(db: Database, { accountId, route, key }: Claim): Promise<void> {
+  await db.deleteFrom('idempotency_keys').where('account_id', '=', accountId).where('route', '=', route).where('key', '=', key).where('completed_at', 'is', null).execute()
+}
+
+/** Claims that a dead process left open: those whose call was begun get `answer`, the others are forgotten. */
+export async function settleLeftBehind(db: Database, processId: bigint, answer: (requestId: string) => { status: number; body: string }): Promise<void> {
+  const rows = await db
+    .selectFrom('idempotency_keys')
+    .leftJoin('holds', 'holds.request_id', 'idempotency_keys.request_id')
+    .select(['account_id', 'route', 'key', 'idempotency_keys.request_id', 'holds.id as hold_id'])
+    .where('idempotency_keys.process_id', '=', processId)
+    .where('completed_at', 'is', null)
+    .execute()
+  for (const row of rows) {
+    const one = { accountId: row.account_id, route: row.route, key: row.key }
+    if (row.hold_id === null) await forget(db, one)
+    else await complete(db, one, { ...answer(row.request_id), headers: { 'content-type': 'application/json; charset=utf-8' } })
+  }
+}
+
+/** Deletes claims older than the retention; gives how many. */
+export async function prune(db: Database, olderThanHours: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('idempotency_keys')
+    .where('created_at', '<', sql<Date>`now() - make_interval(hours => ${olderThanHours})`)
+    .where('completed_at', 'is not', null)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

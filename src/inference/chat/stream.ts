@@ -1,0 +1,92 @@
+import { type ErrorCode, Fault } from '../../kernel/errors.ts'
+import { type JsonObject, type Usage, usageFrom } from '../../providers/provider.ts'
+
+/** Where the frames of a stream go. Writing never fails: once the client is gone it does nothing. */
+export interface Sink {
+  /** Waits while the client does not read. */
+  write(text: string): Promise<void> | undefined
+  readonly gone: boolean
+}
+
+/** What was learnt from the frames that went by. */
+export interface StreamSeen {
+  usage: Usage | undefined
+  rawUsage: JsonObject | undefined
+  /** The last frame, whose id, created and model the closing usage frame repeats. */
+  lastFrame: string | undefined
+  /** An error that the provider reported inside its stream. */
+  error: { message: string } | undefined
+}
+
+/**
+ * Rewrites one batch of a provider's frames for the client: our model id, usage taken out (it comes back with the
+ * cost in the closing frame), an error inside the stream remembered instead of passed on.
+ */
+export function rewriteBatch(batch: readonly string[], seen: StreamSeen, wanted: { modelId: string; includeUsage: boolean }): string {
+  let text = ''
+  const model = `"model":${JSON.stringify(wanted.modelId)}`
+  for (const data of batch) {
+    let frame = data
+    if (mentions(frame, '"usage"', '"usage":null') || frame.includes('"error"')) {
+      const kept = inspect(frame, seen, wanted.includeUsage)
+      if (kept === undefined) continue
+      frame = kept
+    }
+    seen.lastFrame = frame
+    // quotes inside strings are escaped, so the first bare match is the member itself
+    text += `data: ${frame.replace(/"model":\s*"(?:[^"\\]|\\.)*"/, () => model)}\n\n`
+  }
+  return text
+}
+
+/** True when the text has `name` other than as the given null member: the fast way out for nearly all frames. */
+function mentions(text: string, name: string, asNull: string): boolean {
+  const at = text.indexOf(name)
+  return at >= 0 && !(text.startsWith(asNull, at) && text.indexOf(name, at + name.length) < 0)
+}
+
+/** Reads a frame that may carry usage or an error; gives what is left of it for the client, or nothing. */
+function inspect(frame: string, seen: StreamSeen, includeUsage: boolean): string | undefined {
+  let parsed: JsonObject
+  try {
+    parsed = JSON.parse(frame) as JsonObject
+  } catch {
+    return frame
+  }
+  if (parsed.error !== undefined && parsed.error !== null && parsed.choices === undefined) {
+    const { error } = parsed as { error: { message?: unknown } | string }
+    const message = typeof error === 'string' ? error : error.message
+    seen.error = { message: typeof message === 'string' ? message.slice(0, 500) : 'no reason given' }
+    return undefined
+  }
+  const usage = usageFrom(parsed.usage)
+  if (!usage) return frame
+  seen.usage = usage
+  seen.rawUsage = parsed.usage as JsonObject
+  if (Array.isArray(parsed.choices) && parsed.choices.length === 0) {
+    seen.lastFrame ??= frame
+    return undefined
+  }
+  // some providers repeat usage in every frame: clients that did not ask for it should not see it
+  if (includeUsage) parsed.usage = null
+  else delete parsed.usage
+  return JSON.stringify(parsed)
+}
+
+/** The closing usage frame: what the provider counted and what it cost. */
+export function usageFrame(seen: StreamSeen, modelId: string, costMicro: bigint | undefined): string {
+  let head: JsonObject = {}
+  try {
+    head = JSON.parse(seen.lastFrame ?? '{}') as JsonObject
+  } catch {
+    // a provider's frame that is no JSON was passed on as it was; the closing frame then has no id of its own
+  }
+  const usage = seen.rawUsage ? { ...seen.rawUsage, ...(costMicro === undefined ? {} : { cost_micro: Number(costMicro) }) } : null
+  return `data: ${JSON.stringify({ id: head.id, object: 'chat.completion.chunk', created: head.created, model: modelId, choices: [], usage })}\n\n`
+}
+
+/** An error inside a stream, in the nested form that clients of streams read. */
+export function errorFrame(code: ErrorCode, message: string | undefined, requestId: string): string {
+  const fault = new Fault(code, message === undefined ? {} : { message })
+  return `data: ${JSON.stringify({ error: { message: fault.message, type: fault.refusal.type, code, param: null, request_id: requestId } })}\n\n`
+}
