@@ -11,7 +11,7 @@ export interface Gone {
 }
 
 /** Registers this process: its holds carry the id that this gives. */
-export async function register(db: Database, process: { host: string; pid: number }): Promise<bigint> {
+export async function register(db: Database, process: { host: string; pid: number; oldest_hold_id: bigint }): Promise<bigint> {
   const row = await db.insertInto('processes').values(process).returning('id').executeTakeFirstOrThrow()
   return row.id
 }

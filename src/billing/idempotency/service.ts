@@ -16,6 +16,14 @@ export interface StoredAnswer {
   readonly body: string
 }
 
+/** What claims need from outside. */
+export interface IdempotencyDeps {
+  readonly db: Database
+  readonly processId: bigint
+  /** An answer that could not be kept: repeats are told `request_in_progress` until the claim is pruned. */
+  readonly onTrouble: (message: string, error: unknown) => void
+}
+
 /** The first request under a key: it must `complete` or `forget` its claim. */
 export interface Claimed {
   readonly kind: 'first'
@@ -36,7 +44,7 @@ export interface Replayed {
  * running: `request_in_progress`. A key that is not 1 to 128 printable ASCII: `invalid_idempotency_key`.
  */
 export async function claimKey(
-  deps: { db: Database; processId: bigint },
+  deps: IdempotencyDeps,
   request: { accountId: bigint; route: string; key: string; body: unknown; requestId: string },
 ): Promise<Claimed | Replayed> {
   if (!/^[\x20-\x7e]{1,128}$/.test(request.key)) throw new Fault('invalid_idempotency_key')
@@ -46,8 +54,8 @@ export async function claimKey(
   if (!row) {
     return {
       kind: 'first',
-      complete: (answer) => store.complete(deps.db, claim, keepable(answer, request.requestId)),
-      forget: () => store.forget(deps.db, claim),
+      complete: (answer) => persistently(deps, () => store.complete(deps.db, claim, keepable(answer, request.requestId))),
+      forget: () => persistently(deps, () => store.forget(deps.db, claim)),
     }
   }
   if (!row.fingerprint.equals(fingerprint)) throw new Fault('idempotency_conflict', { fields: { original_request_id: row.request_id } })
@@ -55,6 +63,29 @@ export async function claimKey(
     throw new Fault('request_in_progress', { retryAfterMs: 1000, fields: { original_request_id: row.request_id } })
   }
   return { kind: 'replay', answer: { status: row.status, headers: row.headers as Record<string, string>, body: row.body } }
+}
+
+const TRIES = 5
+const TRY_AGAIN_MS = 500
+
+/** The money has moved by now, so a database that is away for a moment must not turn the answer into an error. */
+async function persistently(deps: IdempotencyDeps, write: () => Promise<void>): Promise<void> {
+  try {
+    await write()
+  } catch (first) {
+    void (async () => {
+      let error: unknown = first
+      for (let left = TRIES; left > 0; left--) {
+        await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_MS * (TRIES - left + 1)))
+        try {
+          return await write()
+        } catch (again) {
+          error = again
+        }
+      }
+      deps.onTrouble('the answer to an Idempotency-Key could not be kept', error)
+    })()
+  }
 }
 
 function keepable(answer: StoredAnswer, requestId: string): StoredAnswer {

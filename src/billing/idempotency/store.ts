@@ -67,12 +67,11 @@ export async function settleLeftBehind(db: Database, processId: bigint, answer: 
   }
 }
 
-/** Deletes claims older than the retention; gives how many. */
+/** Deletes claims older than the retention, answered or not; gives how many. */
 export async function prune(db: Database, olderThanHours: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('idempotency_keys')
     .where('created_at', '<', sql<Date>`now() - make_interval(hours => ${olderThanHours})`)
-    .where('completed_at', 'is not', null)
     .executeTakeFirst()
   return Number(numDeletedRows)
 }

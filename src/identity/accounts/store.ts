@@ -56,3 +56,8 @@ export async function link(
     .execute()
   await tx.updateTable('accounts').set({ family_id: wanted.ownerId }).where('id', '=', wanted.agentId).execute()
 }
+
+/** The account that this wallet belongs to. Addresses are compared lower-case. */
+export async function findByWallet(db: Database | Tx, walletAddress: string): Promise<{ id: bigint } | undefined> {
+  return db.selectFrom('accounts').select('id').where('wallet_address', '=', walletAddress.toLowerCase()).executeTakeFirst()
+}

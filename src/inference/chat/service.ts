@@ -1,4 +1,3 @@
-import type { Idempotency } from '../../billing/idempotency/service.ts'
 import type { CallsDeps, OpenCall, Settled } from '../../billing/calls/lifecycle.ts'
 import { openCall } from '../../billing/calls/lifecycle.ts'
 import type { ModelConfig, Price } from '../../config/models.ts'
@@ -27,7 +26,6 @@ export interface ChatDeps extends CallsDeps {
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly clock: Clock
-  readonly idempotency: Idempotency
   /** How long a provider's stream is read on after its client left. */
   readonly drainMs: number
   /** Aborted when the server must end: what still runs then becomes `usage_unknown`. */
@@ -56,7 +54,8 @@ export interface ChatStream {
   pump(sink: Sink): Promise<void>
 }
 
-interface Priced {
+/** A call with its model, the price in force and what they make it hold. */
+export interface Priced {
   readonly model: ModelConfig
   readonly price: Price
   readonly bounds: Bounds

@@ -1,0 +1,65 @@
+import { Type } from 'typebox'
+import { sql } from 'kysely'
+import type { Database } from '../db/database.ts'
+import { type Route, route } from '../http/route.ts'
+import type { Metrics } from './metrics.ts'
+
+export interface HealthDeps {
+  readonly db: Database
+  readonly metrics: Metrics
+  readonly version: string
+  readonly closing: () => boolean
+  readonly ledgerFailing: () => boolean
+  /** False where /metrics has a port of its own. */
+  readonly serveMetrics: boolean
+}
+
+const Check = Type.Object({ ok: Type.Boolean(), detail: Type.Optional(Type.String()) })
+
+/** Endpoints of machines that watch the server: outside /v1, without a credential, and they say nothing of accounts. */
+export function healthRoutes(deps: HealthDeps): Route[] {
+  const tag = 'Health'
+  const plain = { tag, access: 'public', refuses: [] } as const
+  const routes: Route[] = [
+    route({ ...plain, method: 'GET', path: '/healthz', summary: 'Say that the process answers.', replies: { 200: Type.Object({ ok: Type.Boolean() }) }, handle: () => ({ ok: true }) }),
+    route({
+      ...plain,
+      method: 'GET',
+      path: '/readyz',
+      summary: 'Say whether the server can take calls now, and why not.',
+      replies: { 200: Type.Object({ ready: Type.Boolean(), checks: Type.Record(Type.String(), Check) }), 503: Type.Object({ ready: Type.Boolean(), checks: Type.Record(Type.String(), Check) }) },
+      handle: async ({ reply }) => {
+        const checks: Record<string, { ok: boolean; detail?: string }> = {
+          serving: deps.closing() ? { ok: false, detail: 'shutting down' } : { ok: true },
+          ledger: deps.ledgerFailing() ? { ok: false, detail: 'the database does not answer' } : { ok: true },
+          database: await databaseAnswers(deps.db),
+        }
+        const ready = Object.values(checks).every((check) => check.ok)
+        return reply.code(ready ? 200 : 503).header('cache-control', 'no-store').send({ ready, checks })
+      },
+    }),
+    route({ ...plain, method: 'GET', path: '/version', summary: 'Say which version this is.', replies: { 200: Type.Object({ name: Type.String(), version: Type.String() }) }, handle: () => ({ name: 'farebox', version: deps.version }) }),
+  ]
+  if (deps.serveMetrics) {
+    routes.push(
+      route({
+        ...plain,
+        method: 'GET',
+        path: '/metrics',
+        summary: 'Metrics in Prometheus text form.',
+        replies: { 200: { description: 'Prometheus text', contentType: 'text/plain' } },
+        handle: async ({ reply }) => reply.header('content-type', deps.metrics.registry.contentType).send(await deps.metrics.registry.metrics()),
+      }),
+    )
+  }
+  return routes
+}
+
+async function databaseAnswers(db: Database): Promise<{ ok: boolean; detail?: string }> {
+  try {
+    await sql`select 1`.execute(db)
+    return { ok: true }
+  } catch {
+    return { ok: false, detail: 'the database does not answer' }
+  }
+}

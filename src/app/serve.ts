@@ -1,0 +1,60 @@
+import { type App, createApp } from './app.ts'
+import { createLogger } from './logger.ts'
+import type { Config, Secrets } from '../config/config.ts'
+
+import type { ProgramSurroundings } from './surroundings.ts'
+
+/** A server that listens. */
+export interface Serving {
+  readonly app: App
+  readonly address: string
+  /** Resolves once the server has ended in order, after a signal. */
+  readonly ended: Promise<void>
+}
+
+/** Composes the server and listens. `database` and `pepper` come from the environment, or from the development economy. */
+export async function serve(
+  around: ProgramSurroundings,
+  settings: { config: Config; secrets: Secrets; databaseUrl: string; pepper: Buffer; logLevel: string },
+): Promise<Serving> {
+  const { config } = settings
+  const logger = createLogger({ level: settings.logLevel, write: around.write })
+  const app = await createApp({ ...around, ...settings, logger })
+  const metricsServer = config.metricsPort === undefined ? undefined : await listenForMetrics(app, config.host, config.metricsPort)
+  const address = await app.server.listen({ host: config.host, port: config.port }).catch(async (error: unknown) => {
+    await app.stop(0)
+    const taken = (error as { code?: unknown }).code === 'EADDRINUSE'
+    throw taken ? new Error(`Port ${config.port} is in use. Stop what listens there, or choose another: PORT=${config.port + 1} npm start`, { cause: error }) : error
+  })
+  const ended = new Promise<void>((resolve, reject) => {
+    around.onStop((signal) => {
+      logger.info({ signal }, 'stopping: no new calls, running ones may finish')
+      app.stop(config.drainMs).then(() => {
+        metricsServer?.close()
+        logger.info('stopped')
+        resolve()
+      }, reject)
+    })
+  })
+  logger.info({ address }, 'listening')
+  return { app, address, ended }
+}
+
+async function listenForMetrics(app: App, host: string, port: number) {
+  const { createServer } = await import('node:http')
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') {
+      response.writeHead(404).end()
+      return
+    }
+    app.metrics.registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': app.metrics.registry.contentType }).end(text),
+      () => response.writeHead(500).end('the metrics could not be collected'),
+    )
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  return server
+}

@@ -1,0 +1,21 @@
+import type { RawEnvironment } from '../config/environment.ts'
+import type { ReadFile } from '../config/read-file.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Random } from '../kernel/random.ts'
+
+/** The world as main.ts hands it to the program: nothing below reads it from anywhere else. */
+export interface ProgramSurroundings {
+  readonly environment: RawEnvironment
+  readonly readFile: ReadFile
+  readonly clock: Clock
+  readonly random: Random
+  readonly version: string
+  readonly host: string
+  readonly pid: number
+  /** Who is at the terminal, for the record of what operators did. */
+  readonly userName: string
+  readonly isRunning: (pid: number) => boolean
+  readonly onStop: (stop: (signal: string) => void) => void
+  readonly write: (text: string) => void
+  readonly writeError: (text: string) => void
+}

@@ -1,0 +1,74 @@
+import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
+import type { Database } from '../db/database.ts'
+import { auditLedger } from '../ledger/audit.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import * as processes from '../ledger/processes.ts'
+
+export interface UpkeepDeps {
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly processId: bigint
+  readonly host: string
+  readonly isRunning: (pid: number) => boolean
+  readonly flushUsedKeys: () => Promise<void>
+  readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
+  readonly onTrouble: (message: string, error: unknown) => void
+}
+
+/** As many holds of a dead process are marked in one go. */
+const REAP_BATCH = 500
+
+/** How often each kind of upkeep runs. */
+const everyMs = { beat: 5_000, reap: 10_000, usedKeys: 30_000, prune: 600_000, audit: 3_600_000 } as const
+/** The first audit waits until a starting server has served its first callers. */
+const FIRST_AUDIT_MS = 60_000
+
+/** What a server does beside answering. Each kind runs at most once at a time, and a failure waits for the next round. */
+export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
+  const timers: NodeJS.Timeout[] = []
+  const running = new Set<Promise<void>>()
+  const every = (ms: number, what: string, work: () => Promise<unknown>) => {
+    let busy = false
+    const timer = setInterval(() => {
+      if (busy) return
+      busy = true
+      const run: Promise<void> = work()
+        .then(() => undefined, (error: unknown) => deps.onTrouble(`${what} failed; it is tried again`, error))
+        .finally(() => {
+          busy = false
+          running.delete(run)
+        })
+      running.add(run)
+    }, ms)
+    timers.push(timer.unref())
+  }
+  every(everyMs.beat, 'the sign of life', () => processes.beat(deps.db, deps.processId, deps.ledger.oldestOpenHoldId))
+  every(everyMs.reap, 'looking for what dead processes left behind', () => reap(deps))
+  every(everyMs.usedKeys, 'noting when keys were used', deps.flushUsedKeys)
+  every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
+  const audit = () => auditLedger(deps.db).then(deps.onAudit)
+  every(everyMs.audit, 'the ledger audit', audit)
+  timers.push(setTimeout(() => void audit().catch((error: unknown) => deps.onTrouble('the ledger audit failed', error)), FIRST_AUDIT_MS).unref())
+  return {
+    async stop() {
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all(running)
+    },
+  }
+}
+
+/** Marks the open holds of processes that are gone as `usage_unknown` and answers their idempotency claims. */
+export async function reap(deps: Pick<UpkeepDeps, 'db' | 'ledger' | 'processId' | 'host' | 'isRunning'>): Promise<bigint[]> {
+  const marked: bigint[] = []
+  for (const process of await processes.gone(deps.db, { self: deps.processId, host: deps.host, isRunning: deps.isRunning })) {
+    for (;;) {
+      const holdIds = await processes.leftBehind(deps.db, process, REAP_BATCH)
+      await Promise.all(holdIds.map((holdId) => deps.ledger.end({ operation: 'unknown', holdId, reason: 'the server process ended while the call was running' })))
+      marked.push(...holdIds)
+      if (holdIds.length < REAP_BATCH) break
+    }
+    await settleLeftBehind(deps.db, process.id)
+    await processes.end(deps.db, process.id)
+  }
+  return marked
+}

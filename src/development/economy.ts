@@ -1,0 +1,80 @@
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { getAddress } from 'viem'
+import { privateKeyToAddress } from 'viem/accounts'
+import type { Database } from '../db/database.ts'
+import * as accounts from '../identity/accounts/store.ts'
+import { isWellFormed, keyHash } from '../identity/keys/secret.ts'
+import { createKey } from '../identity/keys/service.ts'
+import * as keys from '../identity/keys/store.ts'
+import type { Microcredits } from '../kernel/money.ts'
+import type { Random } from '../kernel/random.ts'
+import { grantCredits } from '../ledger/grants.ts'
+
+/** The file that tells scripts everything about the development economy. */
+export interface DevelopmentFile {
+  readonly base_url: string
+  readonly database_url: string
+  readonly owner: { readonly account_id: number; readonly email: string; readonly wallet_address: string; readonly private_key: string; readonly api_key: string }
+  readonly agent: { readonly account_id: number; readonly wallet_address: string; readonly private_key: string; readonly api_key: string }
+}
+
+/** The first two keys of the mnemonic "test test … junk", which every Ethereum development chain funds and everyone knows. */
+const OWNER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
+const AGENT_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
+const OWNER_EMAIL = 'owner@example.com'
+const OWNER_CREDITS = 1_000_000_000n as Microcredits
+const AGENT_CREDITS = 100_000_000n as Microcredits
+
+/** The people of the economy, as they stand in the database. */
+export interface People {
+  readonly owner: DevelopmentFile['owner']
+  readonly agent: DevelopmentFile['agent']
+  /** False when they were there already. */
+  readonly created: boolean
+}
+
+/** Makes the owner and its linked Agent, both with Credits and a key; keys of an earlier start are kept while they work. */
+export async function seedEconomy(deps: { db: Database; random: Random; pepper: Buffer }, earlier: DevelopmentFile | undefined): Promise<People> {
+  const ownerWallet = privateKeyToAddress(OWNER_KEY)
+  const agentWallet = privateKeyToAddress(AGENT_KEY)
+  const { ownerId, agentId, created } = await deps.db.transaction().execute(async (tx) => {
+    const known = await accounts.findByWallet(tx, ownerWallet)
+    const knownAgent = await accounts.findByWallet(tx, agentWallet)
+    if (known && knownAgent) return { ownerId: known.id, agentId: knownAgent.id, created: false }
+    const owner = await accounts.insert(tx, { accountType: 'owner', walletAddress: ownerWallet, email: OWNER_EMAIL, label: 'Development owner' })
+    const agent = await accounts.insert(tx, { accountType: 'agent', walletAddress: agentWallet, email: undefined, label: 'Development Agent' })
+    await accounts.link(tx, { agentId: agent, ownerId: owner, billingMode: 'self_then_owner', budgetId: null })
+    const opening = { source: 'operator', bucket: 'promo', expiresAt: undefined, reason: 'opening Credits of the development economy', grantedBy: 'operator:development' } as const
+    await grantCredits(tx, { ...opening, sourceId: `development-owner-${owner}`, accountId: owner, amountMicro: OWNER_CREDITS })
+    await grantCredits(tx, { ...opening, sourceId: `development-agent-${agent}`, accountId: agent, amountMicro: AGENT_CREDITS })
+    return { ownerId: owner, agentId: agent, created: true }
+  })
+  const keyFor = async (accountId: bigint, old: string | undefined): Promise<string> => {
+    const row = old && isWellFormed(old) ? await keys.findByHash(deps.db, keyHash(old, deps.pepper)) : undefined
+    if (old && row?.alive && row.account_id === accountId) return old
+    return (await createKey(deps, { accountId, name: 'development' })).secret
+  }
+  return {
+    created,
+    owner: { account_id: Number(ownerId), email: OWNER_EMAIL, wallet_address: getAddress(ownerWallet), private_key: OWNER_KEY, api_key: await keyFor(ownerId, earlier?.owner?.api_key) },
+    agent: { account_id: Number(agentId), wallet_address: getAddress(agentWallet), private_key: AGENT_KEY, api_key: await keyFor(agentId, earlier?.agent?.api_key) },
+  }
+}
+
+/** The file of an earlier start, if it can be read. */
+export async function readDevelopmentFile(folder: string): Promise<DevelopmentFile | undefined> {
+  try {
+    return JSON.parse(await readFile(join(folder, 'dev.json'), 'utf8')) as DevelopmentFile
+  } catch {
+    return undefined
+  }
+}
+
+/** Writes the file whole or not at all, readable by nobody else. */
+export async function writeDevelopmentFile(folder: string, content: DevelopmentFile): Promise<void> {
+  const path = join(folder, 'dev.json')
+  await writeFile(`${path}.partial`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await chmod(`${path}.partial`, 0o600)
+  await rename(`${path}.partial`, path)
+}

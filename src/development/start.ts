@@ -1,0 +1,111 @@
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import pg from 'pg'
+import { loadConfig } from '../config/config.ts'
+import { openDatabase } from '../db/database.ts'
+import { migrate } from '../db/migrate.ts'
+import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
+import { inCredits } from '../kernel/money.ts'
+import type { Random } from '../kernel/random.ts'
+import { serve } from '../app/serve.ts'
+import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+
+/** Database and role of the embedded server. */
+const NAME = 'farebox'
+const PEPPER_BYTES = 32
+
+/** `npm start`: the whole economy on one machine, by one command. Returns when it was stopped. */
+export async function startDevelopment(around: ProgramSurroundings): Promise<void> {
+  const { config, secrets } = loadConfig({ environment: around.environment, readFile: around.readFile, now: around.clock.now(), mode: 'development' })
+  const step = stepPrinter(around)
+  const folder = resolve(config.dataFolder)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const pepper = secrets.keyPepper ?? (await keptPepper(folder, around.random))
+
+  let postgres: RunningPostgres | undefined
+  try {
+    let databaseUrl = secrets.databaseUrl
+    if (databaseUrl === undefined) {
+      postgres = await startPostgres({ dataFolder: join(folder, 'postgres'), log: () => undefined, environment: around.environment })
+      databaseUrl = await ownDatabase(postgres)
+      step('database', `PostgreSQL in ${join(config.dataFolder, 'postgres')} (unix socket only)`)
+    } else step('database', 'PostgreSQL of DATABASE_URL')
+
+    const migrated = await migrate(databaseUrl)
+    step('migrations', migrated.applied.length > 0 ? `${migrated.applied.length} applied` : 'up to date')
+
+    const earlier = await readDevelopmentFile(folder)
+    const { db, pool } = openDatabase({ url: databaseUrl, connections: 2, statementTimeoutMs: 10_000, onIdleError: () => undefined })
+    const people = await seedEconomy({ db, random: around.random, pepper }, earlier).finally(() => pool.end())
+    step('economy', people.created ? `owner #${people.owner.account_id} and its linked Agent #${people.agent.account_id}, each with Credits and a key` : `owner #${people.owner.account_id} and Agent #${people.agent.account_id} as you left them`)
+
+    const logLevel = around.environment.LOG_LEVEL ? config.logLevel : 'warn'
+    const serving = await serve(around, { config, secrets, databaseUrl, pepper, logLevel })
+    const baseUrl = config.publicUrl ?? serving.address
+    await writeDevelopmentFile(folder, { base_url: baseUrl, database_url: databaseUrl, owner: people.owner, agent: people.agent })
+    step('serving', serving.address)
+    around.write(welcome(baseUrl, config.dataFolder, people))
+    await serving.ended
+    around.write('Stopped. Everything is kept in the data folder; npm start goes on from here.\n')
+  } finally {
+    await postgres?.stop()
+  }
+}
+
+/** Creates role and database at the first start; gives the address of the database. */
+async function ownDatabase(postgres: RunningPostgres): Promise<string> {
+  const admin = new pg.Client({ connectionString: postgres.url('postgres', postgres.superuser) })
+  await admin.connect()
+  try {
+    const role = await admin.query('select from pg_roles where rolname = $1', [NAME])
+    if (role.rowCount === 0) await admin.query(`create role ${NAME} login createrole`)
+    const database = await admin.query('select from pg_database where datname = $1', [NAME])
+    if (database.rowCount === 0) await admin.query(`create database ${NAME} owner ${NAME}`)
+  } finally {
+    await admin.end()
+  }
+  return postgres.url(NAME, NAME)
+}
+
+/** The pepper of API keys: made at the first start and kept beside the data, since keys are worthless without it. */
+async function keptPepper(folder: string, random: Random): Promise<Buffer> {
+  const path = join(folder, 'key-pepper')
+  try {
+    const kept = Buffer.from((await readFile(path, 'utf8')).trim(), 'hex')
+    if (kept.length === PEPPER_BYTES) return kept
+  } catch {
+    // the first start
+  }
+  const pepper = random.bytes(PEPPER_BYTES)
+  await writeFile(path, `${pepper.toString('hex')}\n`, { mode: 0o600 })
+  await chmod(path, 0o600)
+  return pepper
+}
+
+function stepPrinter(around: ProgramSurroundings): (what: string, how: string) => void {
+  let lastMs = around.clock.monotonicMs()
+  return (what, how) => {
+    const now = around.clock.monotonicMs()
+    around.write(`✔ ${what.padEnd(12)} ${how}  (${((now - lastMs) / 1000).toFixed(1)} s)\n`)
+    lastMs = now
+  }
+}
+
+function welcome(baseUrl: string, dataFolder: string, { owner, agent, created }: People): string {
+  return `
+  API      ${baseUrl}/v1
+  Docs     ${baseUrl}/docs
+  Metrics  ${baseUrl}/metrics
+  Keys     ${join(dataFolder, 'dev.json')} has the owner's and the Agent's keys and wallets (development only)
+${created ? `  Credits  owner ${inCredits(1_000_000_000n)}, Agent ${inCredits(100_000_000n)}\n` : ''}
+  Your first call, as Agent #${agent.account_id} of owner #${owner.account_id}:
+
+    curl -s ${baseUrl}/v1/chat/completions \\
+      -H 'authorization: Bearer ${agent.api_key}' \\
+      -H 'content-type: application/json' \\
+      -d '{"model":"demo-chat","messages":[{"role":"user","content":"hello"}]}'
+
+  Ctrl-C stops it.
+`
+}

@@ -1,0 +1,186 @@
+import type { FastifyReply } from 'fastify'
+import { type Claimed, claimKey, type StoredAnswer } from '../../billing/idempotency/service.ts'
+import type { Database } from '../../db/database.ts'
+import { type Call, type Route, route } from '../../http/route.ts'
+import { errorBody, Fault } from '../../kernel/errors.ts'
+import { integer } from '../../http/fields.ts'
+import type { JsonObject } from '../../providers/provider.ts'
+import { ChatBody, ChatCompletion, ChatEstimate } from './schema.ts'
+import { answerChat, type ChatDeps, estimate, streamChat } from './service.ts'
+import type { Sink } from './stream.ts'
+
+export interface ChatRouteDeps extends ChatDeps {
+  readonly db: Database
+  readonly processId: bigint
+  readonly onTrouble: (message: string, error: unknown) => void
+  readonly chatBodyLimit: number
+  /** Streams served at once at most; undefined is no limit but memory. */
+  readonly streamsMax: number | undefined
+}
+
+const PATH = '/v1/chat/completions'
+/** A client that reads nothing for this long counts as gone. */
+const STALLED_AFTER_MS = 60_000
+const SSE = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
+
+/** Endpoints of chat (spec 4.2). */
+export function chatRoutes(deps: ChatRouteDeps): Route[] {
+  let streams = 0
+  const openStream = (): (() => void) => {
+    if (deps.streamsMax !== undefined && streams >= deps.streamsMax) throw new Fault('overloaded', { message: `${streams} streams are open already. Nothing was charged.`, retryAfterMs: 1000 })
+    streams += 1
+    return () => {
+      streams -= 1
+    }
+  }
+
+  return [
+    route({
+      method: 'POST',
+      path: PATH,
+      summary: 'Call a chat model, whole or streamed; charged by the usage that the provider reports.',
+      tag: 'Chat',
+      access: 'spending',
+      body: ChatBody,
+      bodyLimit: deps.chatBodyLimit,
+      replies: { 200: ChatCompletion },
+      refuses: [
+        'model_not_found', 'insufficient_credits', 'budget_exceeded', 'invalid_idempotency_key', 'idempotency_conflict', 'request_in_progress', 'answer_not_kept',
+        'upstream_refused', 'upstream_failed', 'upstream_timeout', 'upstream_interrupted', 'overloaded', 'shutting_down',
+      ],
+      handle: (call) => once(deps, call, (claimed) => (call.body.stream === true ? sendStream(deps, call, claimed, openStream) : sendWhole(deps, call, claimed))),
+    }),
+    route({
+      method: 'POST',
+      path: `${PATH}/estimate`,
+      summary: 'Say what a chat call would hold and cost at most, without making it.',
+      tag: 'Chat',
+      access: 'any',
+      extension: true,
+      body: ChatBody,
+      bodyLimit: deps.chatBodyLimit,
+      replies: { 200: ChatEstimate },
+      refuses: ['model_not_found'],
+      handle: ({ body, requestId }) => {
+        const { model, price, bounds, wantedMicro, minimumMicro } = estimate(deps, body)
+        return {
+          model: model.id,
+          hold_micro: integer(wantedMicro),
+          minimum_hold_micro: integer(minimumMicro),
+          input_tokens_bound: bounds.inputTokens,
+          output_tokens_bound: bounds.outputTokens,
+          price_version: price.version,
+          request_id: requestId,
+        }
+      },
+    }),
+  ]
+}
+
+type ChatRequest = Call<unknown, unknown, JsonObject>
+
+/** Runs the request at most once for its Idempotency-Key, or replays what it was answered. */
+async function once(deps: ChatRouteDeps, call: ChatRequest, run: (claimed: Claimed | undefined) => Promise<unknown>): Promise<unknown> {
+  const key = call.request.headers['idempotency-key']
+  if (key === undefined) return run(undefined)
+  const claimed = await claimKey(deps, { accountId: call.caller.accountId, route: PATH, key: String(key), body: call.body, requestId: call.requestId })
+  if (claimed.kind === 'replay') return replay(call.reply, claimed.answer)
+  try {
+    return await run(claimed)
+  } catch (error) {
+    await keepRefusal(claimed, error, call.requestId)
+    throw error
+  }
+}
+
+/** A refusal that charged nothing frees the key; one that left money held is the answer for good. */
+async function keepRefusal(claimed: Claimed, error: unknown, requestId: string): Promise<void> {
+  if (error instanceof Fault && error.code !== 'upstream_timeout' && error.code !== 'internal_error') return claimed.forget()
+  const fault = error instanceof Fault ? error : new Fault('internal_error')
+  return claimed.complete({ status: fault.refusal.status, headers: { ...fault.headers, 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(errorBody(fault, requestId)) })
+}
+
+function replay(reply: FastifyReply, answer: StoredAnswer): FastifyReply {
+  return reply
+    .code(answer.status)
+    .headers({ ...answer.headers, 'idempotent-replayed': 'true' })
+    .serializer((body: unknown) => body as string)
+    .send(answer.body)
+}
+
+async function sendWhole(deps: ChatRouteDeps, call: ChatRequest, claimed: Claimed | undefined): Promise<unknown> {
+  const { headers, body } = await answerChat(deps, call)
+  const text = JSON.stringify(body)
+  const sent = { ...headers, 'content-type': 'application/json; charset=utf-8' }
+  await claimed?.complete({ status: 200, headers: sent, body: text })
+  return call.reply
+    .headers(sent)
+    .serializer((value: unknown) => value as string)
+    .send(text)
+}
+
+async function sendStream(deps: ChatRouteDeps, call: ChatRequest, claimed: Claimed | undefined, openStream: () => () => void): Promise<unknown> {
+  const closeStream = openStream()
+  try {
+    const stream = await streamChat(deps, call)
+    const { reply } = call
+    reply.hijack()
+    const headers = { ...stream.headers, ...SSE }
+    reply.raw.writeHead(200, { 'x-request-id': call.requestId, ...headers })
+    reply.raw.flushHeaders()
+    const written: string[] = []
+    const sink = sinkOf(reply)
+    await stream.pump(claimed ? recording(sink, written) : sink)
+    await claimed?.complete({ status: 200, headers, body: written.join('') })
+    reply.raw.end()
+    return reply
+  } finally {
+    closeStream()
+  }
+}
+
+/** Writes to the client's socket, waiting while it is full; silent once the client is gone or has stalled. */
+function sinkOf(reply: FastifyReply): Sink {
+  const { raw } = reply
+  let gone = raw.destroyed
+  const left = () => {
+    gone = true
+  }
+  raw.once('close', left)
+  raw.once('error', left)
+  return {
+    get gone() {
+      return gone
+    },
+    write(text) {
+      if (gone || text.length === 0) return undefined
+      if (raw.write(text)) return undefined
+      return new Promise<void>((resolve) => {
+        const go = () => {
+          clearTimeout(stalled)
+          raw.off('drain', go)
+          raw.off('close', go)
+          resolve()
+        }
+        const stalled = setTimeout(() => {
+          gone = true
+          raw.destroy()
+          go()
+        }, STALLED_AFTER_MS)
+        raw.once('drain', go)
+        raw.once('close', go)
+      })
+    },
+  }
+}
+
+/** Keeps what is written for replay, and goes on to the end even when the client has left. */
+function recording(sink: Sink, written: string[]): Sink {
+  return {
+    gone: false,
+    write(text) {
+      written.push(text)
+      return sink.write(text)
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import { hostname, userInfo } from 'node:os'
+import { readFileSync } from 'node:fs'
+import { readTextFile } from './config/read-file.ts'
+import type { ProgramSurroundings } from './app/surroundings.ts'
+import { systemClock } from './kernel/clock.ts'
+import { systemRandom } from './kernel/random.ts'
+import { startDevelopment } from './development/start.ts'
+import { type AddCommands, runProgram } from './operator/program.ts'
+import { servingCommands } from './operator/serving.ts'
+
+/** The only file that reads the process's environment and arguments, and handles its signals. */
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+
+/** True while a process with this id runs on this host, ours to signal or not. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as { code?: unknown }).code === 'EPERM'
+  }
+}
+
+/** Calls back at the first SIGTERM or SIGINT; a second one ends the process at once. */
+function onStop(stop: (signal: string) => void): void {
+  let stopping = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) process.exit(130)
+      stopping = true
+      stop(signal)
+    })
+  }
+}
+
+const developmentCommands: AddCommands = (program, around) => {
+  program
+    .command('dev')
+    .description('start the development economy: PostgreSQL, an owner, an Agent and the server')
+    .action(() => startDevelopment(around))
+}
+
+const surroundings: ProgramSurroundings = {
+  environment: process.env,
+  readFile: readTextFile,
+  clock: systemClock,
+  random: systemRandom,
+  version,
+  host: hostname(),
+  pid: process.pid,
+  userName: userInfo().username,
+  isRunning,
+  onStop,
+  write: (text) => void process.stdout.write(text),
+  writeError: (text) => void process.stderr.write(text),
+}
+
+process.exitCode = await runProgram(process.argv.slice(2), surroundings, [developmentCommands, servingCommands])
+// every socket and timer is closed by now; what a library keeps open must not hold the process
+process.exit()
