@@ -19,6 +19,7 @@ const NO_PROCESS = 0n
 interface Decision {
   readonly actual?: Microcredits
   readonly release?: boolean
+  readonly aboveHold?: boolean
   readonly outcome: Outcome
   readonly reason: string
   readonly json?: boolean
@@ -29,7 +30,8 @@ export function holdResolveCommand(hold: Command, around: ProgramSurroundings): 
   withReason(withJson(hold.command('resolve <hold>').description('end a hold of unknown cost, by its id or its request id')))
     .addOption(new Option('--actual <micro>', 'charge this much, in microcredits, and give the rest back').argParser(parseMicro).conflicts('release'))
     .option('--release', 'charge nothing')
-    .addOption(new Option('--outcome <outcome>', 'with --actual: how the call ended; a failed one may be refunded').choices(['success', 'failed']).default('failed'))
+    .addOption(new Option('--outcome <outcome>', 'with --actual: how the call ended for the client; one that failed may be refunded').choices(['success', 'failed']).default('success'))
+    .option('--above-hold', 'with --actual: charge it even though it is more than was held')
     .action((named: string, decision: Decision) => resolve(around, named, decision))
 }
 
@@ -45,6 +47,7 @@ async function resolve(around: ProgramSurroundings, named: string, decision: Dec
       return
     }
     refuseUnlessUnknown(hold)
+    refuseSlipAboveHold(hold, decision)
     const applied = await apply(session, operationOf(hold, decision, session.actor))
     const charged = decision.actual ?? 0n
     const said = `Nothing was changed: hold ${hold.id}`
@@ -86,6 +89,12 @@ function refuseUnlessUnknown(hold: HoldRow): void {
       `Hold ${hold.id} is a shortfall: its cost is known (${amount(hold.actual_micro ?? 0n)}) and more than its payers had. It cannot be resolved here: they authorize it, by POST /v1/credits/settlements/${hold.request_id}/authorize.`,
     )
   }
+}
+
+/** More than was held is taken from the caller unasked, or waits for ever: a digit too many must not do that. */
+function refuseSlipAboveHold(hold: HoldRow, { actual, aboveHold }: Decision): void {
+  if (actual === undefined || actual <= hold.reserve_micro || aboveHold) return
+  throw new OperatorFault(exitCodes.usage, `${amount(actual)} is more than the ${amount(hold.reserve_micro)} held; nothing was changed. If the call did cost that much, add --above-hold.`)
 }
 
 function operationOf(hold: HoldRow, decision: Decision, actor: string): Operation {
