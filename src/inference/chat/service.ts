@@ -11,7 +11,7 @@ import { ProviderLost } from '../../providers/provider.ts'
 import { attemptInOrder, type Attempted } from './attempts.ts'
 import { boundsOf, type Bounds, costOf, holdFor, outputTokensCovered, providerCostOf } from './bounds.ts'
 import { countLocally, type LocalCount } from './local-count.ts'
-import { errorFrame, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
+import { errorFrame, framesOf, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
 
 /** What a finished chat call was, for metrics: never with its content. */
 export interface ChatReport {
@@ -90,7 +90,7 @@ export async function answerChat(deps: ChatDeps, request: ChatCall): Promise<Cha
     if (outcome.kind === 'stream') throw new ProviderLost('a stream came where a whole answer was asked for')
     if (outcome.kind === 'lost') throw new ProviderLost(outcome.message)
     running.count?.see(outcome.body)
-    const usage = outcome.usage ?? (await running.count?.usage())
+    const usage = outcome.usage ?? (await running.count?.usage().catch(() => undefined))
     const settled = await settle(deps, running, usage, 'success', 'the provider reported no usage')
     const body: JsonObject = { ...outcome.body, model: running.model.id }
     if (typeof body.usage === 'object' && body.usage !== null && settled.chargedMicro !== undefined) {
@@ -180,8 +180,7 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
   let drain: NodeJS.Timeout | undefined
   try {
     if (outcome.kind === 'lost') throw new ProviderLost(outcome.message)
-    if (outcome.kind === 'answer') throw new ProviderLost('a whole answer came where a stream was asked for')
-    for await (const batch of outcome.batches) {
+    for await (const batch of outcome.kind === 'answer' ? framesOf(outcome.body) : outcome.batches) {
       if (running.count) for (const frame of batch) see(running.count, frame)
       const text = rewriteBatch(batch, seen, { modelId: running.model.id, includeUsage: to.includeUsage })
       // the client may be gone: what the provider does is paid for all the same, so it is read to its end
@@ -197,7 +196,7 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
   let ending = ''
   try {
     // a count of what was seen says nothing of what a broken stream still did
-    const usage = seen.usage ?? (broken === undefined ? await running.count?.usage() : undefined)
+    const usage = seen.usage ?? (broken === undefined ? await running.count?.usage().catch(() => undefined) : undefined)
     const settled = await settle(deps, running, usage, broken === undefined ? 'success' : 'failed', broken ?? 'the provider reported no usage')
     if (broken !== undefined) ending = errorFrame('upstream_interrupted', interruption(broken, settled), to.requestId)
     else ending = `${to.includeUsage ? usageFrame(seen, running.model.id, settled.chargedMicro) : ''}data: [DONE]\n\n`
