@@ -8,6 +8,7 @@ import { startFarebox } from './farebox.ts'
 import { writeHistory } from './history.ts'
 import type { LoadTool, Target } from './load.ts'
 import { startPortkey } from './portkey.ts'
+import { familyMicroseconds, processorMicroseconds } from './processor.ts'
 import type { Contender, Measured, Metrics, Scenario } from './scenarios.ts'
 import { mockPath, requestBody } from './workload.ts'
 
@@ -93,18 +94,39 @@ export async function measureScenario(run: Run, scenario: Scenario): Promise<Fin
 }
 
 async function measureOnce(
-  { load }: Run,
+  { load, postgres }: Run,
   scenario: Scenario,
   entrant: Entrant,
   seconds: number,
 ): Promise<Measured> {
   const { target, opened, contender } = entrant
   const serverPid = contender.side === 'direct' ? undefined : opened.child.pid
+  const databasePid = opened.economy && postgres.pid
+  const before = await processorTimes(serverPid, databasePid)
   const measured = await scenario.measure({ load, seconds, target, serverPid })
+  const after = await processorTimes(serverPid, databasePid)
   entrant.answered += measured.answered
   entrant.notAnswered += measured.notAnswered
   entrant.cutOff += measured.cutOff
-  return measured
+  const times: Record<string, number> = {}
+  for (const [name, time] of Object.entries(after)) {
+    const used = time - (before[name] ?? Number.NaN)
+    if (measured.answered > 0 && !Number.isNaN(used)) times[name] = used / measured.answered
+  }
+  return { ...measured, metrics: { ...measured.metrics, ...times } }
+}
+
+/** Microseconds of processor time so far, by the column that shows them for each call. */
+async function processorTimes(
+  serverPid: number | undefined,
+  databasePid: number | undefined,
+): Promise<Record<string, number>> {
+  const server = serverPid === undefined ? undefined : await processorMicroseconds(serverPid)
+  const database = databasePid === undefined ? undefined : await familyMicroseconds(databasePid)
+  return {
+    ...(server !== undefined && { 'server µs/call': server }),
+    ...(database !== undefined && { 'PostgreSQL µs/call': database }),
+  }
 }
 
 /** Starts what the contenders need, each server once. A side that cannot be started is left out, with its reason. */

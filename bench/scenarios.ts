@@ -66,7 +66,8 @@ const STREAMS = 256
 
 const side = (name: SideName): Contender => ({ name, side: name, accounts: 1, history: false })
 const allSides = (['direct', 'bare', 'farebox', 'portkey'] as const).map(side)
-const loadColumns = ['calls/s', 'p50 ms', 'p99 ms']
+const processorColumns = ['server µs/call', 'PostgreSQL µs/call']
+const loadColumns = ['calls/s', 'p50 ms', 'p99 ms', ...processorColumns]
 
 /** `what` of one contender over that of another. */
 const ratio =
@@ -152,7 +153,7 @@ export const scenarios: readonly Scenario[] = [
       profile,
       stream: false,
       contenders: allSides,
-      columns: ['p50 ms', 'p99 ms'],
+      columns: ['p50 ms', 'p99 ms', ...processorColumns],
       measure: oneByOne(measureLatency),
       goals: [
         {
@@ -171,7 +172,7 @@ export const scenarios: readonly Scenario[] = [
     profile: 'mock-stream',
     stream: true,
     contenders: allSides,
-    columns: ['p50 ms', 'p99 ms'],
+    columns: ['p50 ms', 'p99 ms', ...processorColumns],
     measure: oneByOne(measureFirstToken),
     goals: [
       {
