@@ -41,28 +41,23 @@ export async function newestHold(economy: Economy): Promise<bigint> {
  */
 export async function checkCharges(
   economy: Economy,
-  seen: { after: bigint; received: number; answered: number; cutOff: number },
+  seen: { after: bigint; received: () => Promise<number>; answered: number; cutOff: number },
 ): Promise<Charges> {
   const { db } = economy
-  const deadline = performance.now() + PATIENCE_MS
-  let open = await openHolds(economy, seen.after)
-  while (open > 0 && performance.now() < deadline) {
-    await pause(200)
-    open = await openHolds(economy, seen.after)
-  }
+  const { open, received } = await atRest(economy, seen)
   const { rows } = await sql<{ calls: bigint; total: string }>`
     select count(distinct hold_id) as calls, coalesce(sum(amount_micro), 0)::text as total
     from transfers where kind = 'capture' and hold_id > ${seen.after}`.execute(db)
   const captured = Number(rows[0]?.calls ?? 0n)
   const charged = BigInt(rows[0]?.total ?? 0)
-  const expected = BigInt(seen.received) * CALL_MICRO
+  const expected = BigInt(received) * CALL_MICRO
   const findings = (await auditLedger(db)).map(
     ({ check_name, subject, expected, found }) =>
       `${check_name}: ${subject} should be ${expected} and is ${found}`,
   )
   const unanswered = captured - seen.answered
   return {
-    received: seen.received,
+    received,
     answered: seen.answered,
     captured,
     open,
@@ -71,11 +66,31 @@ export async function checkCharges(
     findings: findings.slice(0, 20),
     exact:
       charged === expected &&
-      captured === seen.received &&
+      captured === received &&
       unanswered >= 0 &&
       unanswered <= seen.cutOff &&
       open === 0 &&
       findings.length === 0,
+  }
+}
+
+/**
+ * Waits until the calls that a load left under way have reached the provider and ended: no hold is open and the
+ * provider has received no more for two looks in a row. Gives what it sees then, or when patience ends.
+ */
+async function atRest(
+  economy: Economy,
+  seen: { after: bigint; received: () => Promise<number> },
+): Promise<{ open: number; received: number }> {
+  const deadline = performance.now() + PATIENCE_MS
+  let received = await seen.received()
+  for (let quiet = 0; ; ) {
+    await pause(250)
+    const before = received
+    const open = await openHolds(economy, seen.after)
+    received = await seen.received()
+    quiet = open === 0 && received === before ? quiet + 1 : 0
+    if (quiet === 2 || performance.now() > deadline) return { open, received }
   }
 }
 

@@ -9,7 +9,7 @@ import { writeHistory } from './history.ts'
 import type { LoadTool, Target } from './load.ts'
 import { startPortkey } from './portkey.ts'
 import { familyMicroseconds, processorMicroseconds } from './processor.ts'
-import type { Contender, Measured, Metrics, Scenario } from './scenarios.ts'
+import type { Contender, Measured, Metrics, Scenario } from './scenario.ts'
 import { mockPath, requestBody } from './workload.ts'
 
 /** How much is measured. */
@@ -79,10 +79,10 @@ export async function measureScenario(run: Run, scenario: Scenario): Promise<Fin
     }
     rounds.push(round)
   }
-  const received = (await (await fetch(`http://127.0.0.1:${mock.port}/counts`)).json()) as Record<
-    string,
-    number
-  >
+  const received = async (label: string) => {
+    const counts = await (await fetch(`http://127.0.0.1:${mock.port}/counts`)).json()
+    return (counts as Record<string, number>)[label] ?? 0
+  }
   return {
     rounds,
     unavailable,
@@ -235,7 +235,7 @@ function targetOf(
 async function chargesOf(
   run: Run,
   entrants: readonly Entrant[],
-  received: Readonly<Record<string, number>>,
+  received: (label: string) => Promise<number>,
 ): Promise<Record<string, Charges>> {
   const charges: Record<string, Charges> = {}
   for (const opened of new Set(entrants.map((entrant) => entrant.opened))) {
@@ -246,7 +246,7 @@ async function chargesOf(
     run.say(`  checking the charges of ${opened.label}`)
     charges[opened.label] = await checkCharges(opened.economy, {
       after: opened.newestHold,
-      received: received[opened.label] ?? 0,
+      received: () => received(opened.label),
       answered: total('answered'),
       cutOff: total('cutOff'),
     })

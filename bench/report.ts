@@ -1,6 +1,6 @@
 import type { Machine } from './machine.ts'
 import type { Findings, Settings } from './measure.ts'
-import type { Goal, Scenario } from './scenarios.ts'
+import type { Goal, Scenario } from './scenario.ts'
 import { type Spread, spread } from './statistics.ts'
 
 /** A whole run: what the JSON file holds and the Markdown file shows. */

@@ -7,7 +7,8 @@ import { chooseLoadTool } from './load.ts'
 import { describeCommit, describeMachine } from './machine.ts'
 import { measureScenario, type Run, type Settings } from './measure.ts'
 import { goalLine, judge, markdown, type Report } from './report.ts'
-import { type Scenario, scenarios } from './scenarios.ts'
+import type { Scenario } from './scenario.ts'
+import { scenarios } from './scenarios.ts'
 
 const help = `npm run bench -- [options]
 
