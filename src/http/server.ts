@@ -1,6 +1,6 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { isConnectionLost } from '../db/database.ts'
 import type { Authenticator, Caller } from '../kernel/caller.ts'
+import { isConnectionLost } from '../kernel/connection-lost.ts'
 import { catalogue, errorBody, Fault } from '../kernel/errors.ts'
 import type { Random } from '../kernel/random.ts'
 import { requestId } from '../kernel/random.ts'
