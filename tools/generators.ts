@@ -1,3 +1,4 @@
+import { generateConfiguration } from './generate-configuration.ts'
 import { generateErrorsPage } from './generate-errors.ts'
 import { generateOpenApi } from './generate-openapi.ts'
 import { generateSchemaDump } from './generate-schema-dump.ts'
@@ -17,6 +18,7 @@ export interface Generator {
 export const generators: readonly Generator[] = [
   { name: 'types of the tables', generate: generateSchemaTypes },
   { name: 'the schema as one text', generate: generateSchemaDump },
+  { name: 'the page and the JSON Schema of the configuration', generate: generateConfiguration },
   { name: 'the page of errors', generate: generateErrorsPage },
   { name: 'the OpenAPI document', generate: generateOpenApi },
 ]

@@ -58,7 +58,7 @@ export function docsRoutes(deps: DocsDeps): Route[] {
   ]
 }
 
-const common = { method: 'GET', tag: 'documents', access: 'public', extension: true } as const
+const common = { method: 'GET', tag: 'Documents', access: 'public', extension: true } as const
 
 function shown(
   path: string,
