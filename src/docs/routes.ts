@@ -31,7 +31,7 @@ export function docsRoutes(deps: DocsDeps): Route[] {
       path: '/docs/:file',
       summary: 'A file of the documentation pages',
       params: Closed({ file: Type.String() }),
-      replies: { 200: { description: 'Script, style or image', contentType: '*/*' } },
+      replies: replies('Script, style or image', '*/*'),
       refuses: ['not_found'],
       handle: async (call) => {
         const asset = await readAsset(call.params.file)
@@ -44,7 +44,7 @@ export function docsRoutes(deps: DocsDeps): Route[] {
       path: '/errors/:slug',
       summary: 'What an error means and what to do about it',
       params: Closed({ slug: Type.String({ description: 'The `code` of the error' }) }),
-      replies: { 200: { description: 'The page', contentType: 'text/html' } },
+      replies: replies('The page', 'text/html'),
       refuses: ['not_found'],
       handle: (call) => {
         const { slug } = call.params
@@ -60,6 +60,11 @@ export function docsRoutes(deps: DocsDeps): Route[] {
 
 const common = { method: 'GET', tag: 'Documents', access: 'public', extension: true } as const
 
+const replies = (description: string, contentType: string) => ({
+  200: { description, contentType },
+  304: { description: 'Not changed since the ETag that was sent', contentType },
+})
+
 function shown(
   path: string,
   summary: string,
@@ -70,7 +75,7 @@ function shown(
     ...common,
     path,
     summary,
-    replies: { 200: { description: 'The document', contentType } },
+    replies: replies('The document', contentType),
     refuses: [],
     handle: (call) => send(call, document()),
   })

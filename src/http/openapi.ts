@@ -133,19 +133,22 @@ function requestBody(body: unknown, schemas: Map<string, unknown>): Json {
 function responses(route: Route, schemas: Map<string, unknown>): Json {
   const answers: Record<string, Json> = {}
   for (const [status, reply] of Object.entries(route.replies)) {
-    const raw = 'contentType' in reply
     answers[status] = {
       description: (reply as { description?: string }).description ?? STATUS_CODES[status] ?? '',
       headers: { 'x-request-id': { $ref: '#/components/headers/x-request-id' } },
-      content: raw
-        ? { [String(reply.contentType)]: { schema: { type: 'string' } } }
-        : { 'application/json': { schema: component(reply, schemas) } },
+      ...(withoutBody.has(status) ? {} : { content: contentOf(reply, schemas) }),
     }
   }
   for (const [status, codes] of refusalsByStatus(route)) {
     answers[status] = withRefusals(answers[status], status, codes)
   }
   return answers
+}
+
+function contentOf(reply: Route['replies'][number], schemas: Map<string, unknown>): Json {
+  return 'contentType' in reply
+    ? { [String(reply.contentType)]: { schema: { type: 'string' } } }
+    : { 'application/json': { schema: component(reply, schemas) } }
 }
 
 /** Every code a route can answer with, in the catalogue's order. */
@@ -202,6 +205,8 @@ function named(value: unknown, schemas: Map<string, unknown>): unknown {
   schemas.set($id, plain)
   return { $ref: `#/components/schemas/${$id}` }
 }
+
+const withoutBody = new Set(['204', '304'])
 
 const security: Readonly<Record<Access, readonly Json[]>> = {
   public: [],
