@@ -4,6 +4,7 @@ import type { ProviderConfig } from '../config/providers.ts'
 import { openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { pendingMigrations } from '../db/migrate.ts'
+import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import { keyAuthenticator } from '../identity/keys/service.ts'
@@ -104,6 +105,7 @@ export async function createApp(around: Surroundings): Promise<App> {
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
+    ...docsRoutes({ routes: () => routes, version: around.version }),
     ...healthRoutes({ db, metrics, version: around.version, closing: () => closing, ledgerFailing: () => applier.failing, serveMetrics: config.metricsPort === undefined }),
   ]
   const server = createServer({

@@ -22,6 +22,7 @@ export interface ChatReport {
   readonly providerCostMicro: bigint | undefined
 }
 
+/** What a billed chat call needs from outside. */
 export interface ChatDeps extends CallsDeps {
   /** Models by id; a function, so that prices and models can change while calls run. */
   readonly models: () => ReadonlyMap<string, ModelConfig>
