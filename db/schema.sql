@@ -6,6 +6,7 @@ create domain microcredits as bigint CHECK (((VALUE >= 0) AND (VALUE <= '9000000
 create type account_role as enum ('user', 'admin');
 create type account_status as enum ('active', 'banned', 'deactivated');
 create type account_type as enum ('owner', 'agent');
+create type attempt_state as enum ('active', 'rejected', 'failed_onchain', 'replaced', 'mismatch', 'abandoned', 'settled');
 create type billing_mode as enum ('self_only', 'self_then_owner', 'owner_only');
 create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
 create type budget_window as enum ('daily', 'monthly', 'total');
@@ -13,8 +14,10 @@ create type call_outcome as enum ('success', 'failed');
 create type credential_kind as enum ('api_key', 'session', 'operator');
 create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
 create type hold_flag as enum ('usage_unknown', 'shortfall');
+create type order_status as enum ('pending', 'confirming', 'completed', 'expired', 'review_required');
 create type resolution_kind as enum ('captured', 'voided');
 create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry');
+create type transfer_state as enum ('seen', 'orphaned', 'matched', 'credited', 'unmatched', 'ignored', 'final');
 
 create type ledger_candidate as (
   op ledger_reservation,
@@ -146,6 +149,64 @@ create table budgets (
   constraint budgets_pkey PRIMARY KEY (id)
 );
 
+create table chain_blocks (
+  chain_id bigint not null,
+  number bigint not null,
+  hash text not null,
+  at timestamp with time zone not null,
+  constraint chain_blocks_pkey PRIMARY KEY (chain_id, number)
+);
+
+create table chain_cursors (
+  chain_id bigint not null,
+  block bigint not null,
+  hash text not null,
+  head_block bigint not null,
+  head_at timestamp with time zone not null,
+  safe_block bigint not null,
+  finalized_block bigint not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint chain_cursors_pkey PRIMARY KEY (chain_id)
+);
+
+create table chain_receipts (
+  chain_id bigint not null,
+  tx_hash text not null,
+  log_position integer not null,
+  grant_id bigint not null,
+  rail grant_source not null,
+  created_at timestamp with time zone default now() not null,
+  constraint chain_receipts_pkey PRIMARY KEY (chain_id, tx_hash, log_position),
+  constraint chain_receipts_grant_id_key UNIQUE (grant_id),
+  constraint chain_receipts_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES credit_grants(id),
+  constraint chain_receipts_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON chain_receipts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table chain_transfers (
+  chain_id bigint not null,
+  tx_hash text not null,
+  log_position integer not null,
+  block bigint not null,
+  block_hash text not null,
+  block_at timestamp with time zone not null,
+  token_address text not null,
+  payer text not null,
+  recipient text not null,
+  amount numeric(78,0) not null,
+  state transfer_state default 'seen'::transfer_state not null,
+  order_id uuid,
+  note text,
+  resolution text,
+  resolved_at timestamp with time zone,
+  constraint chain_transfers_pkey PRIMARY KEY (chain_id, tx_hash, log_position),
+  constraint chain_transfers_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint chain_transfers_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX chain_transfers_open ON chain_transfers USING btree (chain_id, block) WHERE state = ANY (ARRAY['seen'::transfer_state, 'matched'::transfer_state, 'credited'::transfer_state]);
+CREATE INDEX chain_transfers_order ON chain_transfers USING btree (order_id);
+CREATE INDEX chain_transfers_unmatched ON chain_transfers USING btree (state) WHERE state = 'unmatched'::transfer_state AND resolved_at IS NULL;
+
 create table credit_grants (
   id bigint generated always as identity not null,
   source grant_source not null,
@@ -252,6 +313,104 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_age ON idempotency_keys USING btree (created_at);
 
+create table order_attempts (
+  id uuid not null,
+  order_id uuid not null,
+  state attempt_state default 'active'::attempt_state not null,
+  source text not null,
+  created_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint order_attempts_pkey PRIMARY KEY (id),
+  constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint order_attempts_source_check CHECK ((source = ANY (ARRAY['reserved'::text, 'registered'::text, 'watched'::text])))
+);
+CREATE UNIQUE INDEX order_attempts_active ON order_attempts USING btree (order_id) WHERE state = 'active'::attempt_state;
+CREATE INDEX order_attempts_order ON order_attempts USING btree (order_id);
+
+create table order_events (
+  order_id uuid not null,
+  n integer not null,
+  from_status order_status,
+  to_status order_status not null,
+  event text not null,
+  actor text not null,
+  data jsonb default '{}'::jsonb not null,
+  at timestamp with time zone not null,
+  constraint order_events_pkey PRIMARY KEY (order_id, n),
+  constraint order_events_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON order_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table order_hashes (
+  order_id uuid not null,
+  tx_hash text not null,
+  chain_id bigint not null,
+  registered_at timestamp with time zone not null,
+  refused text,
+  seen_nonce bigint,
+  constraint order_hashes_pkey PRIMARY KEY (order_id, tx_hash),
+  constraint order_hashes_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint order_hashes_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX order_hashes_hash ON order_hashes USING btree (chain_id, tx_hash);
+
+create table orders (
+  id uuid not null,
+  payer_account_id bigint not null,
+  account_id bigint not null,
+  payer_address text not null,
+  asset_id text not null,
+  chain_id bigint not null,
+  token_address text not null,
+  recipient_address text not null,
+  amount_micro microcredits not null,
+  credit_micro microcredits not null,
+  rate_ppm bigint not null,
+  status order_status default 'pending'::order_status not null,
+  payment_attempt_id uuid,
+  tx_hash text,
+  idempotency_key text not null,
+  idempotency_fingerprint bytea not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  grant_id bigint,
+  review_reason text,
+  review_opened_at timestamp with time zone,
+  review_resolved_at timestamp with time zone,
+  review_resolution text,
+  received_micro microcredits,
+  constraint orders_pkey PRIMARY KEY (id),
+  constraint orders_payer_account_id_idempotency_key_key UNIQUE (payer_account_id, idempotency_key),
+  constraint orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint orders_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES credit_grants(id),
+  constraint orders_payer_account_id_fkey FOREIGN KEY (payer_account_id) REFERENCES accounts(id),
+  constraint orders_amount_micro_check CHECK (((amount_micro)::bigint > 0)),
+  constraint orders_credit_micro_check CHECK (((credit_micro)::bigint > 0)),
+  constraint orders_payer_address_check CHECK ((payer_address = lower(payer_address))),
+  constraint orders_rate_ppm_check CHECK ((rate_ppm > 0)),
+  constraint orders_recipient_address_check CHECK ((recipient_address = lower(recipient_address))),
+  constraint orders_token_address_check CHECK ((token_address = lower(token_address))),
+  constraint orders_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX orders_account ON orders USING btree (payer_account_id, created_at DESC, id);
+CREATE INDEX orders_open ON orders USING btree (chain_id, payer_address, amount_micro) WHERE status = ANY (ARRAY['pending'::order_status, 'confirming'::order_status, 'expired'::order_status]);
+CREATE INDEX orders_review ON orders USING btree (payer_account_id) WHERE status = 'review_required'::order_status;
+CREATE INDEX orders_watched ON orders USING btree (status, expires_at) WHERE status = ANY (ARRAY['pending'::order_status, 'confirming'::order_status]);
+
+create table outbox (
+  id bigint generated always as identity not null,
+  event text not null,
+  account_id bigint not null,
+  object_id text not null,
+  payload jsonb not null,
+  created_at timestamp with time zone default now() not null,
+  delivered_at timestamp with time zone,
+  constraint outbox_pkey PRIMARY KEY (id),
+  constraint outbox_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+CREATE INDEX outbox_waiting ON outbox USING btree (id) WHERE delivered_at IS NULL;
+
 create table processes (
   id bigint generated always as identity not null,
   host text not null,
@@ -263,6 +422,20 @@ create table processes (
   constraint processes_pkey PRIMARY KEY (id)
 );
 CREATE INDEX processes_alive ON processes USING btree (id) WHERE ended_at IS NULL;
+
+create table reconciliations (
+  id bigint generated always as identity not null,
+  asset_id text not null,
+  block bigint not null,
+  received numeric(78,0) not null,
+  credited numeric(78,0) not null,
+  unmatched numeric(78,0) not null,
+  drift numeric(78,0) not null,
+  at timestamp with time zone default now() not null,
+  constraint reconciliations_pkey PRIMARY KEY (id)
+);
+CREATE INDEX reconciliations_latest ON reconciliations USING btree (asset_id, id DESC);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reconciliations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table schema_migrations (
   name text not null,
@@ -317,7 +490,9 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR 
 -- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
 -- function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) returns TABLE(grant_id bigint, repeated boolean); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) returns TABLE(outcome text, grant_id bigint, taken_by text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_lock_families(account_ids bigint[]) returns void; plpgsql, volatile
+-- function ledger_move_budgets(operations ledger_resolution[]) returns void; sql, volatile
 -- function ledger_reserve(operations ledger_reservation[]) returns ledger_result[]; plpgsql, volatile
 -- function ledger_reserve_fitting(candidates ledger_candidate[]) returns void; plpgsql, volatile
 -- function ledger_reserve_one(c ledger_candidate) returns ledger_result; plpgsql, volatile
@@ -330,6 +505,10 @@ grant insert, select, update on api_keys to farebox_app;
 grant select on buckets to farebox_app;
 grant select on budget_windows to farebox_app;
 grant insert, select, update on budgets to farebox_app;
+grant delete, insert, select, update on chain_blocks to farebox_app;
+grant insert, select, update on chain_cursors to farebox_app;
+grant select on chain_receipts to farebox_app;
+grant insert, select, update on chain_transfers to farebox_app;
 grant select on credit_grants to farebox_app;
 grant insert, select, update on families to farebox_app;
 grant execute on function account_available_micro(account bigint) to farebox_app;
@@ -340,7 +519,9 @@ grant execute on function ledger_apply(operations json) to farebox_app;
 grant execute on function ledger_audit() to farebox_app;
 grant execute on function ledger_capture_above(op ledger_resolution) to farebox_app;
 grant execute on function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) to farebox_app;
+grant execute on function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) to farebox_app;
 grant execute on function ledger_lock_families(account_ids bigint[]) to farebox_app;
+grant execute on function ledger_move_budgets(operations ledger_resolution[]) to farebox_app;
 grant execute on function ledger_reserve(operations ledger_reservation[]) to farebox_app;
 grant execute on function ledger_reserve_fitting(candidates ledger_candidate[]) to farebox_app;
 grant execute on function ledger_reserve_one(c ledger_candidate) to farebox_app;
@@ -351,7 +532,13 @@ grant select on hold_flags to farebox_app;
 grant select on hold_resolutions to farebox_app;
 grant select on holds to farebox_app;
 grant delete, insert, select, update on idempotency_keys to farebox_app;
+grant insert, select, update on order_attempts to farebox_app;
+grant insert, select on order_events to farebox_app;
+grant insert, select, update on order_hashes to farebox_app;
+grant insert, select, update on orders to farebox_app;
+grant insert, select, update on outbox to farebox_app;
 grant insert, select, update on processes to farebox_app;
+grant insert, select on reconciliations to farebox_app;
 grant usage on schema public to farebox_app;
 grant usage on schema public to public;
 grant select on schema_migrations to farebox_app;
@@ -361,7 +548,9 @@ grant usage on sequence buckets_id_seq to farebox_app;
 grant usage on sequence budgets_id_seq to farebox_app;
 grant usage on sequence credit_grants_id_seq to farebox_app;
 grant usage on sequence hold_ids to farebox_app;
+grant usage on sequence outbox_id_seq to farebox_app;
 grant usage on sequence processes_id_seq to farebox_app;
+grant usage on sequence reconciliations_id_seq to farebox_app;
 grant usage on sequence settlements_id_seq to farebox_app;
 grant usage on sequence transfers_id_seq to farebox_app;
 grant select on settlements to farebox_app;

@@ -10,6 +10,8 @@ export type AccountStatus = "active" | "banned" | "deactivated";
 
 export type AccountType = "agent" | "owner";
 
+export type AttemptState = "abandoned" | "active" | "failed_onchain" | "mismatch" | "rejected" | "replaced" | "settled";
+
 export type BillingMode = "owner_only" | "self_only" | "self_then_owner";
 
 export type BucketKind = "bonus" | "promo" | "purchased" | "refunded";
@@ -40,11 +42,17 @@ export type JsonPrimitive = boolean | number | string | null;
 
 export type JsonValue = JsonArray | JsonObject | JsonPrimitive;
 
+export type Numeric = ColumnType<string, number | string, number | string>;
+
+export type OrderStatus = "completed" | "confirming" | "expired" | "pending" | "review_required";
+
 export type ResolutionKind = "captured" | "voided";
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
 export type TransferKind = "capture" | "expiry" | "grant" | "refund";
+
+export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
 
 export interface Accounts {
   account_type: AccountType;
@@ -106,6 +114,51 @@ export interface BudgetWindows {
   spent_micro: Generated<bigint>;
   starts_on: Timestamp;
   window_kind: BudgetWindow;
+}
+
+export interface ChainBlocks {
+  at: Timestamp;
+  chain_id: bigint;
+  hash: string;
+  number: bigint;
+}
+
+export interface ChainCursors {
+  block: bigint;
+  chain_id: bigint;
+  finalized_block: bigint;
+  hash: string;
+  head_at: Timestamp;
+  head_block: bigint;
+  safe_block: bigint;
+  updated_at: Generated<Timestamp>;
+}
+
+export interface ChainReceipts {
+  chain_id: bigint;
+  created_at: Generated<Timestamp>;
+  grant_id: bigint;
+  log_position: number;
+  rail: GrantSource;
+  tx_hash: string;
+}
+
+export interface ChainTransfers {
+  amount: Numeric;
+  block: bigint;
+  block_at: Timestamp;
+  block_hash: string;
+  chain_id: bigint;
+  log_position: number;
+  note: string | null;
+  order_id: string | null;
+  payer: string;
+  recipient: string;
+  resolution: string | null;
+  resolved_at: Timestamp | null;
+  state: Generated<TransferState>;
+  token_address: string;
+  tx_hash: string;
 }
 
 export interface CreditGrants {
@@ -188,6 +241,73 @@ export interface IdempotencyKeys {
   status: number | null;
 }
 
+export interface OrderAttempts {
+  created_at: Timestamp;
+  ended_at: Timestamp | null;
+  id: string;
+  order_id: string;
+  source: string;
+  state: Generated<AttemptState>;
+}
+
+export interface OrderEvents {
+  actor: string;
+  at: Timestamp;
+  data: Generated<Json>;
+  event: string;
+  from_status: OrderStatus | null;
+  n: number;
+  order_id: string;
+  to_status: OrderStatus;
+}
+
+export interface OrderHashes {
+  chain_id: bigint;
+  order_id: string;
+  refused: string | null;
+  registered_at: Timestamp;
+  seen_nonce: bigint | null;
+  tx_hash: string;
+}
+
+export interface Orders {
+  account_id: bigint;
+  amount_micro: bigint;
+  asset_id: string;
+  chain_id: bigint;
+  completed_at: Timestamp | null;
+  created_at: Timestamp;
+  credit_micro: bigint;
+  expires_at: Timestamp;
+  grant_id: bigint | null;
+  id: string;
+  idempotency_fingerprint: Buffer;
+  idempotency_key: string;
+  payer_account_id: bigint;
+  payer_address: string;
+  payment_attempt_id: string | null;
+  rate_ppm: bigint;
+  received_micro: bigint | null;
+  recipient_address: string;
+  review_opened_at: Timestamp | null;
+  review_reason: string | null;
+  review_resolution: string | null;
+  review_resolved_at: Timestamp | null;
+  status: Generated<OrderStatus>;
+  token_address: string;
+  tx_hash: string | null;
+}
+
+export interface Outbox {
+  account_id: bigint;
+  created_at: Generated<Timestamp>;
+  delivered_at: Timestamp | null;
+  event: string;
+  id: Generated<bigint>;
+  object_id: string;
+  payload: Json;
+}
+
 export interface Processes {
   ended_at: Timestamp | null;
   heartbeat_at: Generated<Timestamp>;
@@ -196,6 +316,17 @@ export interface Processes {
   oldest_hold_id: Generated<bigint>;
   pid: number;
   started_at: Generated<Timestamp>;
+}
+
+export interface Reconciliations {
+  asset_id: string;
+  at: Generated<Timestamp>;
+  block: bigint;
+  credited: Numeric;
+  drift: Numeric;
+  id: Generated<bigint>;
+  received: Numeric;
+  unmatched: Numeric;
 }
 
 export interface Settlements {
@@ -230,6 +361,10 @@ export interface DB {
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
+  chain_blocks: ChainBlocks;
+  chain_cursors: ChainCursors;
+  chain_receipts: ChainReceipts;
+  chain_transfers: ChainTransfers;
   credit_grants: CreditGrants;
   families: Families;
   hold_allocations: HoldAllocations;
@@ -237,7 +372,13 @@ export interface DB {
   hold_resolutions: HoldResolutions;
   holds: Holds;
   idempotency_keys: IdempotencyKeys;
+  order_attempts: OrderAttempts;
+  order_events: OrderEvents;
+  order_hashes: OrderHashes;
+  orders: Orders;
+  outbox: Outbox;
   processes: Processes;
+  reconciliations: Reconciliations;
   settlements: Settlements;
   system_accounts: SystemAccounts;
   transfers: Transfers;
