@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { callRoutes } from './routes.ts'
-import { ledgerFixture, readingServer } from './store-fixture.ts'
+import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 
 let database: TestDatabase
 let make: ReturnType<typeof ledgerFixture>

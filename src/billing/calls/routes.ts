@@ -5,7 +5,7 @@ import { type Route, route } from '../../http/route.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { type CallPlace, type CallRow, callStatuses, find, list, place } from './store.ts'
 import { billingState, chargedMicro, mayRead, refusalToRefund } from './view.ts'
-import { timeRange } from './view-range.ts'
+import { timeRange } from './time-range.ts'
 
 /** What reading calls needs. */
 export interface CallReadingDeps {

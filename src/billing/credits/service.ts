@@ -1,8 +1,8 @@
 import type { Database } from '../../db/database.ts'
 import { assert } from '../../kernel/assert.ts'
 import type { Caller } from '../../kernel/caller.ts'
-import { AFTER_EVERY_ID, idsAtMoments } from '../calls/store-ranges.ts'
-import type { TimeRange } from '../calls/view-range.ts'
+import { AFTER_EVERY_ID, idsAtMoments } from '../calls/store.ts'
+import type { TimeRange } from '../calls/time-range.ts'
 import * as store from './store.ts'
 
 /** What reading Credits needs. */

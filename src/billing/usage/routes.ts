@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Closed, Integer, integer, Micro, Nullable, type Of, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
-import { timeRange } from '../calls/view-range.ts'
+import { timeRange } from '../calls/time-range.ts'
 import { DAYS_MAX, GROUPS_MAX, usage, type UsageDeps } from './service.ts'
 import { type Dimension, dimensions, type UsageRow } from './store.ts'
 

@@ -2,8 +2,8 @@ import type { Database } from '../../db/database.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
-import { AFTER_EVERY_ID, idsAtMoments } from '../calls/store-ranges.ts'
-import type { TimeRange } from '../calls/view-range.ts'
+import { AFTER_EVERY_ID, idsAtMoments } from '../calls/store.ts'
+import type { TimeRange } from '../calls/time-range.ts'
 import { type DaySpan, type Dimension, sums, type UsageRow } from './store.ts'
 
 /** What reading usage needs. */

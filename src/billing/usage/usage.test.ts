@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { systemClock } from '../../kernel/clock.ts'
-import { ledgerFixture, readingServer } from '../calls/store-fixture.ts'
+import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 import { usageRoutes } from './routes.ts'
 
 let database: TestDatabase

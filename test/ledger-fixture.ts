@@ -1,16 +1,16 @@
 import { sql } from 'kysely'
 import type { FastifyInstance } from 'fastify'
-import type { TestDatabase } from '../../../test/database.ts'
-import type { BillingMode, BucketKind } from '../../db/schema.ts'
-import { createServer } from '../../http/server.ts'
-import type { Route } from '../../http/route.ts'
-import * as accounts from '../../identity/accounts/store.ts'
-import * as keys from '../../identity/keys/store.ts'
-import type { Caller } from '../../kernel/caller.ts'
-import { Fault } from '../../kernel/errors.ts'
-import { microcredits } from '../../kernel/money.ts'
-import { systemRandom } from '../../kernel/random.ts'
-import { grantCredits } from '../../ledger/grants.ts'
+import type { TestDatabase } from './database.ts'
+import type { BillingMode, BucketKind } from '../src/db/schema.ts'
+import { createServer } from '../src/http/server.ts'
+import type { Route } from '../src/http/route.ts'
+import * as accounts from '../src/identity/accounts/store.ts'
+import * as keys from '../src/identity/keys/store.ts'
+import type { Caller } from '../src/kernel/caller.ts'
+import { Fault } from '../src/kernel/errors.ts'
+import { microcredits } from '../src/kernel/money.ts'
+import { systemRandom } from '../src/kernel/random.ts'
+import { grantCredits } from '../src/ledger/grants.ts'
 
 /** Limits of a budget in microcredits, as tests write them. */
 export type Limits = Partial<Record<keyof keys.BudgetLimits, bigint>>
@@ -19,9 +19,6 @@ const limits = (given: Limits): keys.BudgetLimits => ({ per_call_micro: null, da
 
 /** Accounts, links, Credits and calls for tests of what people read: all of it through the ledger's own functions. */
 export function ledgerFixture({ db, pool }: TestDatabase) {
-  let count = 0
-  const unique = () => `${(count += 1)}-${systemRandom.uuid()}`
-
   async function apply(operation: Record<string, unknown>): Promise<{ status: string; amount_micro: bigint | null; detail: unknown }> {
     const wire = JSON.stringify([operation], (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))
     const { rows } = await pool.query('select status, amount_micro, detail from ledger_apply($1)', [wire])
@@ -54,7 +51,7 @@ export function ledgerFixture({ db, pool }: TestDatabase) {
     },
     grant: (accountId: bigint, amount: bigint, given: { bucket?: BucketKind; expiresAt?: Date; sourceId?: string } = {}) =>
       grantCredits(db, {
-        source: 'operator', sourceId: given.sourceId ?? unique(), accountId, bucket: given.bucket ?? 'purchased', amountMicro: microcredits(amount),
+        source: 'operator', sourceId: given.sourceId ?? systemRandom.uuid(), accountId, bucket: given.bucket ?? 'purchased', amountMicro: microcredits(amount),
         expiresAt: given.expiresAt, reason: 'a test', grantedBy: 'operator:test',
       }),
     /** Holds for a chat call; gives the call's id and what was granted. */
