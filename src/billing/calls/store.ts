@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
-import type { BucketKind, CallOutcome, ResolutionKind } from '../../db/schema.ts'
+import type { BucketKind, CallOutcome, HoldFlag, ResolutionKind } from '../../db/schema.ts'
 
 /** Where a call stands, as people read it. */
 export const callStatuses = ['running', 'success', 'failed', 'usage_unknown', 'pending_settlement'] as const
@@ -52,6 +52,22 @@ const ends = sql`left join hold_resolutions r on r.hold_id = h.id
   left join hold_flags short on short.hold_id = h.id and short.flag = 'shortfall'
   left join hold_flags lost on lost.hold_id = h.id and lost.flag = 'usage_unknown'`
 
+const resolved = (outcome: CallOutcome) => sql`exists (select from hold_resolutions e where e.hold_id = h.id and e.outcome = ${outcome})`
+const open = sql`not exists (select from hold_resolutions e where e.hold_id = h.id)`
+const flagged = (flag: HoldFlag) => sql`exists (select from hold_flags f where f.hold_id = h.id and f.flag = ${flag})`
+
+/**
+ * The status as a condition that starts from where such calls are few: from the flags, or, for running ones,
+ * from the oldest call that a living process may still have open.
+ */
+const statusIs: Readonly<Record<CallStatus, RawBuilder<unknown>>> = {
+  running: sql`h.id >= coalesce((select min(oldest_hold_id) from processes where ended_at is null), 0) and ${open} and not ${flagged('shortfall')} and not ${flagged('usage_unknown')}`,
+  success: resolved('success'),
+  failed: resolved('failed'),
+  usage_unknown: sql`${flagged('usage_unknown')} and not ${flagged('shortfall')} and ${open}`,
+  pending_settlement: sql`${flagged('shortfall')} and ${open}`,
+}
+
 /** Rows of `holds` as a viewer reads them. A part's charge is what its capture took: parts are used in order. */
 const read = (viewer: bigint, holds: RawBuilder<unknown>) => sql<CallRow>`
   select h.id, h.request_id, h.category, h.subject, h.actor_account_id, case when h.credential_kind = 'api_key' then h.credential_id end as key_id,
@@ -76,14 +92,14 @@ export async function list(db: Database, viewer: bigint, filter: CallFilter, lim
     filter.to && sql`h.created_at < ${filter.to}`,
     filter.model !== undefined && sql`h.subject = ${filter.model}`,
     filter.keyId !== undefined && sql`h.credential_kind = 'api_key' and h.credential_id = ${filter.keyId}`,
-    filter.status && sql`${status} = ${filter.status}`,
+    filter.status && statusIs[filter.status],
   ].filter((condition) => condition !== undefined && condition !== false)
   const matching = (who: RawBuilder<unknown>) => sql`
-    (select h.* from holds h ${filter.status ? ends : sql``} where ${sql.join([who, ...conditions], sql` and `)} order by h.created_at desc, h.id desc limit ${limit})`
+    (select h.* from holds h where ${sql.join([who, ...conditions], sql` and `)} order by h.created_at desc, h.id desc limit ${limit})`
   const page = sql`select * from (
       ${matching(sql`h.actor_account_id = ${viewer}`)}
       union all
-      ${matching(sql`h.family_id = ${viewer} and h.actor_account_id <> ${viewer}
+      ${matching(sql`h.family_id = ${viewer} and h.family_id <> h.actor_account_id
         and exists (select from hold_allocations a where a.hold_id = h.id and a.payer_account_id = ${viewer})`)}
     ) either order by created_at desc, id desc limit ${limit}`
   return (await read(viewer, page).execute(db)).rows
@@ -117,7 +133,8 @@ export async function idsAtMoments(db: Database | Tx, accountId: bigint, moments
   const { rows } = await sql<{ id: bigint }>`
     with recursive span as (
       -- a power of two above every id: the places that are looked at stay the same while the history grows
-      select 1::bigint << ceil(log(2.0, coalesce(max(id), 0)::numeric + 2))::int as size from transfers where account_id = ${accountId}
+      select 1::bigint << ceil(log(2.0, coalesce((select t.id from transfers t where (t.account_id, t.id) <= (${accountId}, ${AFTER_EVERY_ID}) and t.account_id >= ${accountId}
+                                                  order by t.account_id desc, t.id desc limit 1), 0)::numeric + 2))::int as size
     ), search as (
       select m.n, m.moment, 0::bigint as low, span.size as high
       from unnest(${moments.map((moment) => moment.toISOString())}::timestamptz[]) with ordinality m (moment, n), span
@@ -126,7 +143,9 @@ export async function idsAtMoments(db: Database | Tx, accountId: bigint, moments
       from search s
       cross join lateral (select (s.low + s.high) / 2 as id) middle
       cross join lateral (
-        select coalesce((select t.moved_at from transfers t where t.account_id = ${accountId} and t.id >= middle.id order by t.id limit 1) < s.moment, false) as is_before
+        -- the pair is compared as a whole, so that only the index (account_id, id) will do
+        select coalesce((select t.moved_at from transfers t where (t.account_id, t.id) >= (${accountId}, middle.id) and t.account_id <= ${accountId}
+                         order by t.account_id, t.id limit 1) < s.moment, false) as is_before
       ) seen
       where s.low < s.high
     )

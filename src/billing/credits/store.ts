@@ -79,13 +79,17 @@ export interface MovementRow {
   readonly grant_source_id: string | null
 }
 
-/** Movements with an id from `fromId` and below `beforeId`, newest first: one walk down the index (account_id, id). */
+/**
+ * Movements with an id from `fromId` and below `beforeId`, newest first: one walk down the index (account_id, id).
+ * The pair is compared as a whole, so that no other index will do, however many of all movements are this account's.
+ */
 export async function movements(db: Database, accountId: bigint, span: { fromId: bigint; beforeId: bigint; limit: number }): Promise<MovementRow[]> {
   const { rows } = await sql<MovementRow>`
     select t.id, t.kind, (case when t.credit_id > 0 then t.amount_micro else -t.amount_micro end)::bigint as amount_micro, b.kind as bucket,
            t.balance_after_micro::bigint, t.moved_at, t.hold_id as call_id, t.refund_id, g.source as grant_source, g.source_id as grant_source_id
     from (
-      select * from transfers where account_id = ${accountId} and id >= ${span.fromId} and id < ${span.beforeId} order by id desc limit ${span.limit}
+      select * from transfers where (account_id, id) >= (${accountId}, ${span.fromId}) and (account_id, id) < (${accountId}, ${span.beforeId})
+      order by account_id desc, id desc limit ${span.limit}
     ) t
     join buckets b on b.id = case when t.credit_id > 0 then t.credit_id else t.debit_id end
     left join credit_grants g on g.id = t.grant_id
@@ -95,14 +99,9 @@ export async function movements(db: Database, accountId: bigint, span: { fromId:
 
 /** What the account owned where a span without movements lies: 0 before its first. */
 export async function balanceBefore(db: Database, accountId: bigint, span: { fromId: bigint; beforeId: bigint }): Promise<bigint> {
-  const row = await db
-    .selectFrom('transfers')
-    .select('balance_after_micro')
-    .where('account_id', '=', accountId)
-    .where('id', '<', span.fromId)
-    .where('id', '<', span.beforeId)
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.balance_after_micro ?? 0n
+  const { rows } = await sql<{ balance_after_micro: bigint }>`
+    select balance_after_micro from transfers
+    where (account_id, id) >= (${accountId}, 0) and (account_id, id) < (${accountId}, least(${span.fromId}::bigint, ${span.beforeId}::bigint))
+    order by account_id desc, id desc limit 1`.execute(db)
+  return rows[0]?.balance_after_micro ?? 0n
 }

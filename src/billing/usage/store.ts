@@ -41,24 +41,24 @@ export async function sums(
   const { by, days } = wanted
   const key = sql`case when h.credential_kind = 'api_key' then h.credential_id end`
   const grouped = (day: RawBuilder<unknown>) => sql`
-    ${by.has('day') ? day : sql`null::text`} as day, ${by.has('model') ? sql`h.subject` : sql`null::text`} as model,
+    ${by.has('day') ? day : sql`null::date`} as day, ${by.has('model') ? sql`h.subject` : sql`null::text`} as model,
     ${by.has('agent') ? sql`h.actor_account_id` : sql`null::bigint`} as agent, ${by.has('key') ? key : sql`null::bigint`} as key`
   const needsCall = by.has('model') || by.has('agent') || by.has('key')
   const began = sql`h.created_at >= ${wanted.from} ${wanted.to ? sql`and h.created_at < ${wanted.to}` : sql``}`
   const { rows } = await sql<UsageRow>`
     with charged as (
       select ${grouped(sql`d.day`)}, sum(t.amount_micro) as charged
-      from unnest(${days.map((d) => d.day)}::text[], ${days.map((d) => d.fromId)}::bigint[], ${days.map((d) => d.beforeId)}::bigint[]) d (day, from_id, before_id)
+      from unnest(${days.map((d) => d.day)}::date[], ${days.map((d) => d.fromId)}::bigint[], ${days.map((d) => d.beforeId)}::bigint[]) d (day, from_id, before_id)
       join transfers t on t.account_id = ${account} and t.id >= d.from_id and t.id < d.before_id and t.kind = 'capture'
       ${needsCall ? sql`join holds h on h.id = t.hold_id` : sql``}
       group by 1, 2, 3, 4
     ), seen as (
       select h.* from holds h where h.actor_account_id = ${account} and ${began}
       union all
-      select h.* from holds h where h.family_id = ${account} and h.actor_account_id <> ${account} and ${began}
+      select h.* from holds h where h.family_id = ${account} and h.family_id <> h.actor_account_id and ${began}
         and exists (select from hold_allocations a where a.hold_id = h.id and a.payer_account_id = ${account})
     ), called as (
-      select ${grouped(sql`to_char(h.created_at at time zone 'UTC', 'YYYY-MM-DD')`)},
+      select ${grouped(sql`(h.created_at at time zone 'UTC')::date`)},
         count(*) as calls, count(*) filter (where r.outcome = 'failed') as errors,
         sum((r.usage ->> 'input_tokens')::numeric) as input_tokens, sum((r.usage ->> 'output_tokens')::numeric) as output_tokens,
         sum(case when h.actor_account_id = ${account} and h.family_id <> ${account} then r.actual_micro - (
@@ -77,7 +77,7 @@ export async function sums(
     ), ranked as (
       select *, row_number() over (order by charged desc, calls desc, day, model, agent, key) > ${wanted.groupsMax}::bigint as other from groups
     )
-    select case when not other then day end as day, case when not other then model end as model, case when not other then agent end as agent,
+    select case when not other then day end::text as day, case when not other then model end as model, case when not other then agent end as agent,
            case when not other then key end as key, other,
            sum(charged)::bigint as charged_micro, coalesce(sum(owner_charged), 0)::bigint as owner_charged_micro, sum(calls)::bigint as calls,
            sum(errors)::bigint as errors, coalesce(sum(input_tokens), 0)::bigint as input_tokens, coalesce(sum(output_tokens), 0)::bigint as output_tokens
