@@ -261,6 +261,7 @@ function textFiles(): Array<{ path: string; text: string }> {
     [
       '*.{md,json,ts,yaml,yml}',
       '.ci/*',
+      'bin/*',
       '{src,test,tools,bench,examples,docs,db,bin}/**/*.{md,json,ts,js,sql,html,css,yaml,sh}',
     ],
     { cwd: projectFolder },
