@@ -1,11 +1,11 @@
-import { hostname, userInfo } from 'node:os'
 import { readFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
-import { readTextFile } from './config/read-file.ts'
 import type { ProgramSurroundings } from './app/surroundings.ts'
+import { readTextFile } from './config/read-file.ts'
+import { startDevelopment } from './development/start.ts'
 import { systemClock } from './kernel/clock.ts'
 import { systemRandom } from './kernel/random.ts'
-import { startDevelopment } from './development/start.ts'
 import { accountCommands } from './operator/account.ts'
 import { auditCommands } from './operator/audit.ts'
 import { configCommands } from './operator/config.ts'
@@ -20,7 +20,9 @@ import { servingCommands } from './operator/serving.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string }
 
 /** True while a process with this id runs on this host, ours to signal or not. */
 function isRunning(pid: number): boolean {

@@ -11,12 +11,21 @@ import { readConfig, readWiring } from './settings.ts'
 
 /** `farebox config check|show`. */
 export const configCommands: AddCommands = (program, around) => {
-  const config = program.command('config').description('check and show the settings: environment and farebox.yaml')
-  const mode = () => new Option('--mode <mode>', 'as `farebox serve` reads them, or as `npm start` does (default: development beside its data folder, else production)').choices(['production', 'development'])
+  const config = program
+    .command('config')
+    .description('check and show the settings: environment and farebox.yaml')
+  const mode = () =>
+    new Option(
+      '--mode <mode>',
+      'as `farebox serve` reads them, or as `npm start` does (default: development beside its data folder, else production)',
+    ).choices(['production', 'development'])
 
-  withJson(config.command('check').description('list everything that is wrong, with file, line and what to do').addOption(mode())).action(
-    (options: { json?: boolean; mode?: Mode }) => check(around, options),
-  )
+  withJson(
+    config
+      .command('check')
+      .description('list everything that is wrong, with file, line and what to do')
+      .addOption(mode()),
+  ).action((options: { json?: boolean; mode?: Mode }) => check(around, options))
   config
     .command('show')
     .description('print the settings in force as YAML; secrets only as `set (sha256:ab12…)`')
