@@ -16,10 +16,10 @@ import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
 import { holdCommands } from './hold.ts'
-import { keyCommands } from './key.ts'
+import { type KeyInput, keyCommands } from './key.ts'
 import { migrateCommands } from './migrate.ts'
 import { pricesCommands } from './prices.ts'
-import { runProgram } from './program.ts'
+import { type AddCommands, runProgram } from './program.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -29,6 +29,19 @@ export interface Ran {
   /** Standard output as JSON. */
   json<T>(): T
 }
+
+/** Every command of this folder but `serve`. */
+export const allCommands = (input: KeyInput): AddCommands[] => [
+  migrateCommands,
+  doctorCommands,
+  configCommands,
+  accountCommands,
+  keyCommands(input),
+  creditsCommands,
+  holdCommands,
+  pricesCommands,
+  auditCommands,
+]
 
 /** The pepper of the terminals below. */
 export const testPepper = Buffer.alloc(32, 7)
@@ -73,17 +86,7 @@ export function openTerminal(defaults: RawEnvironment): {
         },
       }
       const input = { readLine: async () => more.input ?? '', interactive: false }
-      const commands = [
-        migrateCommands,
-        doctorCommands,
-        configCommands,
-        accountCommands,
-        keyCommands(input),
-        creditsCommands,
-        holdCommands,
-        pricesCommands,
-        auditCommands,
-      ]
+      const commands = allCommands(input)
       const exitCode = await runProgram(args, around, commands)
       return { exitCode, out, err, json: <T>() => JSON.parse(out) as T }
     },
