@@ -52,6 +52,9 @@ async function readLine(): Promise<string> {
   return ''
 }
 
+// whoever read our output has left: that is no reason to stop serving
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
 const developmentCommands: AddCommands = (program, around) => {
   program
     .command('dev')

@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { parse } from 'yaml'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Mode } from '../config/config.ts'
 import { describeConfig } from '../config/describe.ts'
@@ -26,14 +27,16 @@ export const configCommands: AddCommands = (program, around) => {
       .description('list everything that is wrong, with file, line and what to do')
       .addOption(mode()),
   ).action((options: { json?: boolean; mode?: Mode }) => check(around, options))
-  config
-    .command('show')
-    .description('print the settings in force as YAML; secrets only as `set (sha256:ab12…)`')
-    .addOption(mode())
-    .action((options: { mode?: Mode }) => {
-      const { config: settings, secrets } = readConfig(around, modeOf(around, options))
-      around.write(describeConfig(settings, secrets))
-    })
+  withJson(
+    config
+      .command('show')
+      .description('print the settings in force as YAML; secrets only as `set (sha256:ab12…)`')
+      .addOption(mode()),
+  ).action((options: { json?: boolean; mode?: Mode }) => {
+    const { config: settings, secrets } = readConfig(around, modeOf(around, options))
+    const text = describeConfig(settings, secrets)
+    print(around, options, { data: parse(text), text: text.trimEnd() })
+  })
 }
 
 function check(around: ProgramSurroundings, options: { json?: boolean; mode?: Mode }): void {

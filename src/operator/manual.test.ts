@@ -33,7 +33,7 @@ test('docs/operator.md has a section for each command, and none for what is not 
 test('each section names every option of its command, no other, and has an example of it', () => {
   for (const [name, command] of commands) {
     const section = sections.get(name) ?? ''
-    const prose = section.replace(/^```[^]*?^```/gm, '')
+    const prose = section.replace(/^```.*?^```/gms, '')
     const named = new Set(prose.match(/(?<=[`\s(])--[a-z][a-z-]*/g))
     const options = command.options.map((option) => option.long ?? '')
     expect([...named].sort(), name).toEqual([...options].sort())

@@ -228,6 +228,8 @@ test('config check lists what is wrong with line and fix, and show hides every s
   })
   const shown = await terminal.run(['config', 'show'], { environment: production })
   expect(shown.out).toContain('set (sha256:')
+  const asData = await terminal.run(['config', 'show', '--json'], { environment: production })
+  expect(asData.json()).toMatchObject({ mode: 'production', host: '127.0.0.1' })
   for (const secret of [database.url, testPepper.toString('hex')])
     expect(shown.out + shown.err).not.toContain(secret)
   expect(await terminal.run(['config', 'check', '--mode', 'staging'])).toMatchObject({
