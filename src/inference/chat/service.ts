@@ -5,7 +5,7 @@ import { priceInForce } from '../../config/models.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
-import type { Microcredits } from '../../kernel/money.ts'
+import { MICROCREDITS_MAX, type Microcredits } from '../../kernel/money.ts'
 import type { ChatProvider, JsonObject, Usage } from '../../providers/provider.ts'
 import { ProviderLost } from '../../providers/provider.ts'
 import { attemptInOrder, type Attempted } from './attempts.ts'
@@ -205,14 +205,16 @@ function interruption(reason: string, settled: Settled): string {
 
 /** Ends the call's money: by the reported usage where there is one, else as unknown. */
 async function settle(deps: ChatDeps, running: Running, usage: Usage | undefined, outcome: 'success' | 'failed', unknownBecause: string): Promise<Settled> {
-  const settled = usage
+  const actualMicro = usage && costOf(usage, running.price)
+  const absurd = actualMicro !== undefined && actualMicro > MICROCREDITS_MAX
+  const settled = usage && actualMicro !== undefined && !absurd
     ? await running.call.capture({
-        actualMicro: costOf(usage, running.price),
+        actualMicro,
         outcome,
         usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_input_tokens: usage.cachedInputTokens },
       })
-    : await running.call.unknown(unknownBecause)
-  report(deps, running, running.attempted.route.provider, settled, usage && providerCostOf(usage, running.price))
+    : await running.call.unknown(absurd ? 'the provider reported more usage than any amount can be' : unknownBecause)
+  report(deps, running, running.attempted.route.provider, settled, usage && !absurd ? providerCostOf(usage, running.price) : undefined)
   return settled
 }
 
