@@ -204,7 +204,8 @@ export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: F
     const ms = fault.retryAfterMs ?? 1000
     reply.header('retry-after', String(Math.ceil(ms / 1000))).header('retry-after-ms', String(ms))
   }
-  if (status === 402 || (status === 409 && fault.code !== 'request_in_progress')) reply.header('x-should-retry', 'false')
+  // after a 504 the work may have been done: a client that repeats it by itself could pay twice
+  if (status === 402 || status === 504 || (status === 409 && fault.code !== 'request_in_progress')) reply.header('x-should-retry', 'false')
   const nested = request.headers['x-error-format'] === 'openai'
   return reply
     .code(status)
