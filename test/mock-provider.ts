@@ -135,8 +135,11 @@ export function gated(behaviour: Behaviour): { behaviour: Behaviour; open: () =>
 export async function write(response: ServerResponse, text: string): Promise<void> {
   if (response.destroyed || response.write(text)) return
   await new Promise<void>((resolve) => {
-    response.once('drain', resolve)
-    response.once('close', resolve)
+    const go = () => {
+      response.off('drain', go).off('close', go)
+      resolve()
+    }
+    response.on('drain', go).on('close', go)
   })
 }
 
