@@ -123,18 +123,21 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
         query: request.query,
         body: request.body ?? {},
         requestId: request.id,
+        confirmCredential: async () => void (await options.authenticator.authenticate(tokenOf(request) ?? '')),
         request,
         reply,
       }),
   })
 }
 
+const tokenOf = (request: FastifyRequest): string | undefined => /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+
 async function callerOf(request: FastifyRequest, access: Access, authenticator: Authenticator): Promise<Caller | undefined> {
   if (access === 'public') return undefined
-  const match = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')
-  if (!match?.[1]) throw new Fault('unauthorized')
-  if (access === 'spending') return authenticator.recognise(match[1])
-  const caller = await authenticator.authenticate(match[1])
+  const token = tokenOf(request)
+  if (token === undefined) throw new Fault('unauthorized')
+  if (access === 'spending') return authenticator.recognise(token)
+  const caller = await authenticator.authenticate(token)
   if (access === 'session' && caller.credential.kind !== 'session') throw new Fault('access_token_required')
   return caller
 }
@@ -177,9 +180,8 @@ async function refuse(request: FastifyRequest, reply: FastifyReply, error: unkno
   const declared = request.route_
   // a remembered credential may be dead by now: then that is the answer, whatever else was wrong
   if (declared?.access === 'spending' && request.caller_ && fault.refusal.status < 500 && fault.refusal.type !== 'authentication_error') {
-    const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
     try {
-      await options.authenticator.authenticate(token)
+      await options.authenticator.authenticate(tokenOf(request) ?? '')
     } catch (dead) {
       fault = faultFrom(dead)
     }

@@ -84,7 +84,10 @@ async function once(deps: ChatRouteDeps, call: ChatRequest, run: (claimed: Claim
   const key = call.request.headers['idempotency-key']
   if (key === undefined) return run(undefined)
   const claimed = await claimKey(deps, { accountId: call.caller.accountId, route: PATH, key: String(key), body: call.body, requestId: call.requestId })
-  if (claimed.kind === 'replay') return replay(call.reply, claimed.answer)
+  if (claimed.kind === 'replay') {
+    await call.confirmCredential()
+    return replay(call.reply, claimed.answer)
+  }
   try {
     return await run(claimed)
   } catch (error) {
