@@ -43,6 +43,9 @@ declare module 'fastify' {
   }
 }
 
+/** As much of a path as an error repeats. */
+const PATH_SHOWN_MAX = 200
+
 /** The only file that knows the framework. Gives a server that is not listening yet; tests use `inject`. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const app = fastify({
@@ -73,6 +76,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
     if (options.closing?.()) {
       reply.header('connection', 'close')
       done(new Fault('shutting_down', { retryAfterMs: 1000 }))
+    } else if (request.is404) {
+      // here and not in the handler, which would read the body first and complain of that
+      done(new Fault('not_found', { message: `There is nothing at ${request.method} ${request.url.split('?')[0]?.slice(0, PATH_SHOWN_MAX)}. See /openapi.json for every path.` }))
     } else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -88,9 +94,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     done()
   })
   app.setErrorHandler((error, request, reply) => refuse(request, reply, error, options))
-  app.setNotFoundHandler((request, reply) =>
-    refuse(request, reply, new Fault('not_found', { message: `There is nothing at ${request.method} ${request.url.split('?')[0]}. See /openapi.json for every path.` }), options),
-  )
+  app.setNotFoundHandler((request, reply) => refuse(request, reply, new Fault('not_found'), options))
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(schema, httpPart))
   app.setSerializerCompiler(({ schema }) => serializerFor(schema))
   for (const declared of options.routes) addRoute(app, declared, options)
@@ -200,6 +204,8 @@ export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: F
   const { status, phrase, type } = fault.refusal
   const body = errorBody(fault, request.id)
   reply.raw.statusMessage = phrase
+  // no hook has run for an address that could not be parsed
+  reply.header('x-request-id', request.id)
   for (const [name, value] of Object.entries(fault.headers)) reply.header(name, value)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="farebox"')
   if (fault.retryAfterMs !== undefined || status === 503 || status === 429) {
