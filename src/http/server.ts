@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { isConnectionLost } from '../db/database.ts'
 import type { Authenticator, Caller } from '../kernel/caller.ts'
@@ -50,6 +51,8 @@ const PATH_SHOWN_MAX = 200
 export function createServer(options: ServerOptions): FastifyInstance {
   const app = fastify({
     logger: false,
+    // refused below instead: Node's own refusal has no body
+    http: { requireHostHeader: false },
     genReqId: () => requestId(options.random),
     requestIdHeader: false,
     bodyLimit: options.bodyLimit,
@@ -70,12 +73,16 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('faultCode', undefined)
 
   parseJsonBodies(app)
+  // an expectation that nobody knows is left unmet instead of being refused without a body
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onRequest', (request, reply, done) => {
     request.startedMs = performance.now()
     reply.header('x-request-id', request.id)
     if (options.closing?.()) {
       reply.header('connection', 'close')
       done(new Fault('shutting_down', { retryAfterMs: 1000 }))
+    } else if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
+      done(new Fault('invalid_body', { message: 'The request is not valid HTTP: it has no Host header.' }))
     } else if (request.is404) {
       // here and not in the handler, which would read the body first and complain of that
       done(new Fault('not_found', { message: `There is nothing at ${request.method} ${request.url.split('?')[0]?.slice(0, PATH_SHOWN_MAX)}. See /openapi.json for every path.` }))
@@ -150,7 +157,9 @@ async function callerOf(request: FastifyRequest, access: Access, authenticator: 
 function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void {
   const methods = new Map<string, Method[]>()
   for (const { path, method } of options.routes) methods.set(path, [...(methods.get(path) ?? []), method])
-  const all = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+  // CONNECT asks for a tunnel and never gets as far as a path
+  const all = METHODS.filter((method) => method !== 'CONNECT')
+  for (const method of all) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true })
   for (const [path, taken] of methods) {
     const allow = taken.join(', ')
     app.route({
