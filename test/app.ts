@@ -207,7 +207,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     audit: () => auditLedger(database.db),
     databaseLine: line ?? { cut: () => undefined, restore: () => undefined },
     async stop() {
-      await app.stop(0)
+      // a test may have stopped it already
+      if (app.server.server.listening) await app.stop(0)
       await Promise.all([mock.close(), backup.close(), line?.close(), database.drop()])
     },
   }
