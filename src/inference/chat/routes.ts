@@ -177,10 +177,12 @@ function sinkOf(reply: FastifyReply): Sink {
   }
 }
 
-/** Keeps what is written for replay, and goes on to the end even when the client has left. */
+/** Keeps what is written for replay, also what is written after the client has left. */
 function recording(sink: Sink, written: string[]): Sink {
   return {
-    gone: false,
+    get gone() {
+      return sink.gone
+    },
     write(text) {
       written.push(text)
       return sink.write(text)

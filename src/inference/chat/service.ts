@@ -179,7 +179,7 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
       const text = rewriteBatch(batch, seen, { modelId: running.model.id, includeUsage: to.includeUsage })
       // the client may be gone: what the provider does is paid for all the same, so it is read to its end
       if (sink.gone) drain ??= setTimeout(() => running.abort.abort(new Error('the drain limit was reached')), deps.drainMs)
-      else if (text.length > 0) await sink.write(text)
+      if (text.length > 0) await sink.write(text)
     }
   } catch (error) {
     lost = error instanceof ProviderLost ? error.message : 'the stream could not be read'
