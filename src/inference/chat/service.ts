@@ -193,7 +193,7 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
     if (broken !== undefined) ending = errorFrame('upstream_interrupted', interruption(broken, settled), to.requestId)
     else ending = `${to.includeUsage ? usageFrame(seen, running.model.id, settled.chargedMicro) : ''}data: [DONE]\n\n`
   } catch (error) {
-    ending = errorFrame(error instanceof Fault ? error.code : 'internal_error', undefined, to.requestId)
+    ending = errorFrame('internal_error', error instanceof Fault ? error.message : undefined, to.requestId)
   }
   await sink.write(ending)
 }
@@ -207,14 +207,19 @@ function interruption(reason: string, settled: Settled): string {
 async function settle(deps: ChatDeps, running: Running, usage: Usage | undefined, outcome: 'success' | 'failed', unknownBecause: string): Promise<Settled> {
   const actualMicro = usage && costOf(usage, running.price)
   const absurd = actualMicro !== undefined && actualMicro > MICROCREDITS_MAX
-  const settled = usage && actualMicro !== undefined && !absurd
-    ? await running.call.capture({
+  const known = usage !== undefined && actualMicro !== undefined && !absurd
+  const written = known
+    ? running.call.capture({
         actualMicro,
         outcome,
         usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_input_tokens: usage.cachedInputTokens },
       })
-    : await running.call.unknown(absurd ? 'the provider reported more usage than any amount can be' : unknownBecause)
-  report(deps, running, running.attempted.route.provider, settled, usage && !absurd ? providerCostOf(usage, running.price) : undefined)
+    : running.call.unknown(absurd ? 'the provider reported more usage than any amount can be' : unknownBecause)
+  const settled = await written.catch((cause: unknown) => {
+    // the end is still on its way to the ledger: this is no refusal, after which the call could be made again
+    throw new Fault('internal_error', { message: `The provider was called, but what it cost could not be written in time. Call ${running.call.callId} is charged later; do not repeat it.`, headers: { 'x-should-retry': 'false' }, cause })
+  })
+  report(deps, running, running.attempted.route.provider, settled, known ? providerCostOf(usage, running.price) : undefined)
   return settled
 }
 

@@ -14,6 +14,7 @@ beforeEach(async () => {
   person = await app.person()
 })
 afterEach(async () => {
+  vi.restoreAllMocks()
   app.mock.behaviour = answering()
   app.mock.calls.length = 0
   expect(await app.audit()).toEqual([])
@@ -24,6 +25,12 @@ const stream = (fields: JsonObject = {}, headers: Record<string, string> = {}) =
 const textOf = (frames: JsonObject[]): string => frames.map((frame) => ((frame.choices as { delta?: { content?: string } }[] | undefined)?.[0]?.delta?.content ?? '')).join('')
 const WHOLE = [chunk('a'), chunk('b'), finish, closing(usageOf(10, 5))]
 const COST = 10n * PRICE.input + 5n * PRICE.output
+
+const patient = setTimeout
+/** Lets every wait of just this length end after 100 ms instead, until the test is over. */
+function hurry(waitMs: number): void {
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms?: number, ...rest: []) => patient(run, ms === waitMs ? 100 : ms, ...rest)) as never)
+}
 
 /** A client that can stop reading and hang up, which fetch hides. */
 function openClient(body: JsonObject, headers: Record<string, string> = {}) {
@@ -196,9 +203,28 @@ describe('a client', () => {
 
   const connections = () => new Promise<number>((resolve) => app.app.server.server.getConnections((_error, count) => resolve(count)))
 
+  test.each([[{}], [{ 'idempotency-key': 'drains' }]])('that leaves an endless answer has it read on for a bounded time; then its usage is unknown (headers %o)', async (headers) => {
+    hurry(120_000)
+    let ended = false
+    app.mock.behaviour = async ({ response }) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.on('close', () => {
+        ended = true
+      })
+      while (!ended) {
+        await write(response, `data: ${JSON.stringify(chunk('on and on'))}\n\n`)
+        await new Promise((resolve) => patient(resolve, 5))
+      }
+    }
+    const sent = openClient({}, headers)
+    await new Promise<void>((resolve) => sent.on('response', (response) => response.once('data', () => resolve())))
+    sent.destroy()
+    await until(async () => (await app.holds(person))[0]?.flag === 'usage_unknown', 'unknown')
+    await until(() => ended, 'the provider is let go')
+  })
+
   test('that stalls is let go after its time, and its call is billed all the same', async () => {
-    const patient = setTimeout
-    const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms?: number, ...rest: []) => patient(run, ms === 60_000 ? 100 : ms, ...rest)) as never)
+    hurry(60_000)
     const big = 'x'.repeat(64 * 1024)
     app.mock.behaviour = streaming(Array.from({ length: 400 }, () => chunk(big)).concat(closing(usageOf(10, 5))))
     const sent = openClient({})
@@ -208,7 +234,6 @@ describe('a client', () => {
       response.on('close', () => resolve())
     }))
     await until(async () => (await app.holds(person))[0]?.kind === 'captured', 'captured')
-    spy.mockRestore()
     sent.destroy()
     await cut
     expect(await app.holds(person)).toMatchObject([{ outcome: 'success', actual_micro: COST }])
