@@ -4,6 +4,7 @@ import type { ProviderConfig } from '../config/providers.ts'
 import { openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { pendingMigrations } from '../db/migrate.ts'
+import { createRequestLimits } from '../http/limits.ts'
 import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import { keyAuthenticator } from '../identity/keys/service.ts'
@@ -17,6 +18,7 @@ import { createHoldIds } from '../ledger/hold-ids.ts'
 import { openLane } from '../ledger/lane.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import { createLimiter } from '../limits/limiter.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
 import { healthRoutes } from './health.ts'
@@ -87,6 +89,7 @@ export async function createApp(around: Surroundings): Promise<App> {
   const ledger = createLedger(applier, holdIds)
   const keys = keyAuthenticator({ db, random, pepper: around.pepper })
   const providers = openProviders(config, around.secrets, clock)
+  const limits = createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits })
   const models = new Map(config.models.map((model) => [model.id, model]))
 
   let closing = false
@@ -112,6 +115,8 @@ export async function createApp(around: Surroundings): Promise<App> {
     random,
     bodyLimit: config.limits.bodyBytes,
     trustedProxies: config.trustedProxies,
+    admit: limits.admit,
+    refused: limits.refused,
     closing: () => closing,
     onAnswered(answered) {
       metrics.answered(answered)
