@@ -31,7 +31,7 @@ create table audit_log (
   -- json, not jsonb: the text is kept as it was hashed
   before json,
   after json,
-  reason text,
+  reason text check (length(reason) <= 2000),
   request_id text,
   previous_hash bytea not null unique check (length(previous_hash) = 32),
   hash bytea not null unique check (length(hash) = 32)
