@@ -1,12 +1,17 @@
 import type { FastifyInstance } from 'fastify'
+import { callRoutes } from '../billing/calls/routes.ts'
+import { creditRoutes } from '../billing/credits/routes.ts'
+import { usageRoutes } from '../billing/usage/routes.ts'
 import type { Config, Secrets } from '../config/config.ts'
 import type { ProviderConfig } from '../config/providers.ts'
 import { openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { pendingMigrations } from '../db/migrate.ts'
+import { docsRoutes } from '../docs/routes.ts'
 import { createRequestLimits } from '../http/limits.ts'
 import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
+import { accountRoutes } from '../identity/accounts/routes.ts'
 import { keyAuthenticator } from '../identity/keys/service.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
@@ -95,6 +100,10 @@ export async function createApp(around: Surroundings): Promise<App> {
   let closing = false
   const ending = new AbortController()
   const routes: Route[] = [
+    ...accountRoutes({ db }),
+    ...creditRoutes({ db }),
+    ...callRoutes({ db }),
+    ...usageRoutes({ db, clock }),
     ...modelsRoutes({ models: () => models, clock }),
     ...chatRoutes({
       db, ledger, processId, clock, providers, onTrouble,
@@ -107,6 +116,7 @@ export async function createApp(around: Surroundings): Promise<App> {
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
+    ...docsRoutes({ routes: () => routes, version: around.version }),
     ...healthRoutes({ db, metrics, version: around.version, closing: () => closing, ledgerFailing: () => applier.failing, serveMetrics: config.metricsPort === undefined }),
   ]
   const server = createServer({
