@@ -1,10 +1,20 @@
 import { hostname, userInfo } from 'node:os'
 import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
 import { readTextFile } from './config/read-file.ts'
 import type { ProgramSurroundings } from './app/surroundings.ts'
 import { systemClock } from './kernel/clock.ts'
 import { systemRandom } from './kernel/random.ts'
 import { startDevelopment } from './development/start.ts'
+import { accountCommands } from './operator/account.ts'
+import { auditCommands } from './operator/audit.ts'
+import { configCommands } from './operator/config.ts'
+import { creditsCommands } from './operator/credits.ts'
+import { doctorCommands } from './operator/doctor.ts'
+import { holdCommands } from './operator/hold.ts'
+import { keyCommands } from './operator/key.ts'
+import { migrateCommands } from './operator/migrate.ts'
+import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { servingCommands } from './operator/serving.ts'
 
@@ -34,6 +44,12 @@ function onStop(stop: (signal: string) => void): void {
   }
 }
 
+/** The first line of standard input. */
+async function readLine(): Promise<string> {
+  for await (const line of createInterface({ input: process.stdin })) return line
+  return ''
+}
+
 const developmentCommands: AddCommands = (program, around) => {
   program
     .command('dev')
@@ -56,6 +72,18 @@ const surroundings: ProgramSurroundings = {
   writeError: (text) => void process.stderr.write(text),
 }
 
-process.exitCode = await runProgram(process.argv.slice(2), surroundings, [developmentCommands, servingCommands])
+process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
+  developmentCommands,
+  servingCommands,
+  migrateCommands,
+  doctorCommands,
+  configCommands,
+  accountCommands,
+  keyCommands({ readLine, interactive: process.stdin.isTTY }),
+  creditsCommands,
+  holdCommands,
+  pricesCommands,
+  auditCommands,
+])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()
