@@ -125,8 +125,7 @@ export async function createApp(around: Surroundings): Promise<App> {
     random,
     bodyLimit: config.limits.bodyBytes,
     trustedProxies: config.trustedProxies,
-    admit: limits.admit,
-    refused: limits.refused,
+    admit: limits.admit, refused: limits.refused,
     closing: () => closing,
     onAnswered(answered) {
       metrics.answered(answered)

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import { grouped } from './client-address.ts'
+import { clientAddress } from './client-address.ts'
+
+const counted = (ip: string | undefined, peer: string | undefined): string =>
+  clientAddress({ ip, socket: { remoteAddress: peer } } as Parameters<typeof clientAddress>[0])
 
 test.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -14,9 +17,13 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['64:ff9b::203.0.113.7', '64:ff9b:0:0::/64'],
 ])('the address %s is counted as %s', (text, group) => {
-  expect(grouped(text)).toBe(group)
+  expect(counted(text, '192.0.2.1')).toBe(group)
 })
 
-test.each(['', 'unknown', '_hidden', '1.2.3', '1.2.3.4.5', ':::', '1.2.3.4:x', undefined])('what names no address (%s) counts as none', (text) => {
-  expect(grouped(text)).toBeUndefined()
+test.each(['', 'unknown', '_hidden', '1.2.3', '1.2.3.4.5', ':::', '1.2.3.4:x'])('where a proxy names no address (%s) it is itself the client', (text) => {
+  expect(counted(text, '::ffff:192.0.2.1')).toBe('192.0.2.1')
+})
+
+test('clients of a unix socket are one client', () => {
+  expect(counted(undefined, undefined)).toBe('local')
 })

@@ -11,7 +11,7 @@ export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): s
 }
 
 /** The address or network that a text names, in one spelling; undefined when it names none. */
-export function grouped(text: string | undefined): string | undefined {
+function grouped(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   if (isIP(text) === 4) return text
   const bare = withoutPort(text)

@@ -14,12 +14,12 @@ export interface LimitSettings {
 }
 
 /** The limits that the HTTP floor holds requests to. docs/limits.md says the same in words. */
-export type Quotas = Readonly<Record<'credential' | 'auth' | 'topup' | 'public' | 'failedCredentials' | 'failedSignIns' | 'walletFailures' | 'walletFailureHere', Quota>>
+type Quotas = Readonly<Record<'credential' | 'auth' | 'topup' | 'public' | 'failedCredentials' | 'failedSignIns' | 'walletFailures' | 'walletFailureHere', Quota>>
 
 const MINUTE_MS = 60_000
 
 /** The quotas that follow from the three settings. */
-export function quotasFrom(settings: LimitSettings): Quotas {
+function quotasFrom(settings: LimitSettings): Quotas {
   const { requestsPerMinutePerCredential: credential, authRequestsPerMinutePerAddress: auth, topupRequestsPerMinutePerAddress: topup } = settings
   const quota = (name: string, requests: number): Quota => Object.freeze({ name, requests: Math.max(1, Math.floor(requests)), windowMs: MINUTE_MS })
   return {

@@ -1,6 +1,7 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
 import { type Database, openDatabase } from '../db/database.ts'
@@ -93,10 +94,24 @@ test('two processes on one database never allow more than the quota together, an
 
 test('two operating-system processes never allow more than the quota together under a burst of 2,000', async () => {
   const program = fileURLToPath(new URL('burst.fixture.ts', import.meta.url))
-  const run = () => promisify(execFile)(process.execPath, [program, database.url, '1000', '600', String(Date.UTC(2030, 5, 1))])
-  const allowed = (await Promise.all([run(), run()])).map(({ stdout }) => Number(stdout))
-  expect(allowed.every((count) => count > 0)).toBe(true)
-  expect(allowed.reduce((sum, count) => sum + count)).toBe(600)
+  const processes = [0, 1].map(() => {
+    const child = spawn(process.execPath, [program, database.url, '600', String(Date.UTC(2030, 5, 1))], { stdio: ['pipe', 'pipe', 'inherit'] })
+    return { child, answers: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
+  })
+  const sent = (count: number): Promise<number[]> =>
+    Promise.all(
+      processes.map(async ({ child, answers }) => {
+        child.stdin.write(`${count}\n`)
+        return Number((await answers.next()).value)
+      }),
+    )
+  // both run and have leases before the burst
+  expect(await sent(50)).toEqual([50, 50])
+  const [first = 0, second = 0] = await sent(1000)
+  expect(100 + first + second).toBe(600)
+  expect(await sent(100)).toEqual([0, 0])
+  for (const { child } of processes) child.stdin.end()
+  await Promise.all(processes.map(({ child }) => once(child, 'exit')))
 })
 
 test('what a process took and did not use is lost, never given out twice', async () => {

@@ -51,35 +51,9 @@ interface Window {
  * over all processes stays at or below the quota, whatever crashes.
  */
 export function createLimiter({ db, clock, onTrouble, keysMax = KEYS_MAX }: LimiterDeps): Limiter {
-  // in the order in which windows began: the first ones are over first
-  const windows = new Map<string, Window>()
+  const windows = rememberWindows(keysMax)
   let awayUntilMs = 0
   let pruneAtMs = 0
-
-  function windowOf(quota: Quota, key: string, nowMs: number): Window {
-    const name = `${quota.name}:${key}`
-    const known = windows.get(name)
-    // the second condition: a clock that was set back must not keep a window for longer than it lasts
-    if (known && nowMs < known.endsMs && known.endsMs - nowMs <= quota.windowMs) return known
-    if (known) windows.delete(name)
-    else if (windows.size >= keysMax) windows.delete(windows.keys().next().value as string)
-    // each key has its own rhythm, so that not all leases end in the same moment
-    const offset = crc32(name) % quota.windowMs
-    const endsMs = Math.floor((nowMs - offset) / quota.windowMs) * quota.windowMs + offset + quota.windowMs
-    const fresh: Window = { key: name, quota, endsMs, left: 0, used: 0, unleased: quota.requests, waiting: 0, arriving: undefined }
-    windows.set(name, fresh)
-    return fresh
-  }
-
-  /** Takes what is at hand; undefined when a lease is needed. */
-  function takeNow(window: Window, nowMs: number): Standing | undefined {
-    if (window.left > 0) {
-      window.left--
-      window.used++
-      return standing(window, true, nowMs)
-    }
-    return window.unleased === 0 ? standing(window, false, nowMs) : undefined
-  }
 
   async function takeLater(window: Window): Promise<Standing | undefined> {
     for (;;) {
@@ -94,11 +68,12 @@ export function createLimiter({ db, clock, onTrouble, keysMax = KEYS_MAX }: Limi
   }
 
   async function lease(window: Window): Promise<boolean> {
+    const { key, endsMs, quota, waiting, used } = window
     try {
-      const request = { key: hashed(window.key), endsAt: new Date(window.endsMs), requests: window.quota.requests, waiting: window.waiting, ahead: Math.max(FIRST_AHEAD, window.used) }
-      const { leased, taken } = await withinTime(store.lease(db, request))
+      const wanted = { key: hashed(key), endsAt: new Date(endsMs), requests: quota.requests, waiting, ahead: Math.max(FIRST_AHEAD, used) }
+      const { leased, taken } = await withinTime(store.lease(db, wanted))
       window.left += leased
-      window.unleased = Math.max(0, window.quota.requests - taken)
+      window.unleased = Math.max(0, quota.requests - taken)
       pruneNowAndThen()
       return true
     } catch (error) {
@@ -121,16 +96,52 @@ export function createLimiter({ db, clock, onTrouble, keysMax = KEYS_MAX }: Limi
   return {
     take(quota, key) {
       const nowMs = clock.now().getTime()
-      const window = windowOf(quota, key, nowMs)
+      const window = windows.of(quota, key, nowMs)
       return takeNow(window, nowMs) ?? takeLater(window)
     },
     spent(quota, key) {
       const nowMs = clock.now().getTime()
-      const known = windows.get(`${quota.name}:${key}`)
-      if (!known || nowMs >= known.endsMs || known.left > 0 || known.unleased > 0) return undefined
-      return standing(known, false, nowMs)
+      const window = windows.known(quota, key, nowMs)
+      return window && window.left === 0 && window.unleased === 0 ? standing(window, false, nowMs) : undefined
     },
   }
+}
+
+/** The running window of each key, at most `keysMax` of them. */
+function rememberWindows(keysMax: number) {
+  // in the order in which they began: the first ones are over first
+  const windows = new Map<string, Window>()
+
+  function known(quota: Quota, key: string, nowMs: number): Window | undefined {
+    const window = windows.get(`${quota.name}:${key}`)
+    // the second condition: a clock that was set back must not keep a window for longer than it lasts
+    return window && nowMs < window.endsMs && window.endsMs - nowMs <= quota.windowMs ? window : undefined
+  }
+
+  function begin(quota: Quota, name: string, nowMs: number): Window {
+    if (!windows.delete(name) && windows.size >= keysMax) windows.delete(windows.keys().next().value as string)
+    // each key has its own rhythm, so that not all leases end in the same moment
+    const offset = crc32(name) % quota.windowMs
+    const endsMs = Math.floor((nowMs - offset) / quota.windowMs) * quota.windowMs + offset + quota.windowMs
+    const window: Window = { key: name, quota, endsMs, left: 0, used: 0, unleased: quota.requests, waiting: 0, arriving: undefined }
+    windows.set(name, window)
+    return window
+  }
+
+  return {
+    known,
+    of: (quota: Quota, key: string, nowMs: number): Window => known(quota, key, nowMs) ?? begin(quota, `${quota.name}:${key}`, nowMs),
+  }
+}
+
+/** Takes what is at hand; undefined when a lease is needed. */
+function takeNow(window: Window, nowMs: number): Standing | undefined {
+  if (window.left > 0) {
+    window.left--
+    window.used++
+    return standing(window, true, nowMs)
+  }
+  return window.unleased === 0 ? standing(window, false, nowMs) : undefined
 }
 
 function standing(window: Window, allowed: boolean, nowMs: number): Standing {

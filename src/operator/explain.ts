@@ -1,4 +1,4 @@
-import { isConnectionLost } from '../db/database.ts'
+import { isConnectionLost } from '../kernel/connection-lost.ts'
 import { LaneLost } from '../ledger/lane.ts'
 import { type ExitCode, exitCodes, OperatorFault } from './exit-codes.ts'
 

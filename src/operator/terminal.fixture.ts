@@ -12,6 +12,7 @@ import type { Operation, Status } from '../ledger/operations.ts'
 import { register } from '../ledger/processes.ts'
 import { accountCommands } from './account.ts'
 import { auditCommands } from './audit.ts'
+import { auditLogCommands } from './audit-log.ts'
 import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
@@ -52,7 +53,7 @@ export function openTerminal(defaults: RawEnvironment): { run(args: readonly str
         writeError: (text: string) => void (err += text),
       }
       const input = { readLine: async () => more.input ?? '', interactive: false }
-      const commands = [migrateCommands, doctorCommands, configCommands, accountCommands, keyCommands(input), creditsCommands, holdCommands, pricesCommands, auditCommands]
+      const commands = [migrateCommands, doctorCommands, configCommands, accountCommands, keyCommands(input), creditsCommands, holdCommands, pricesCommands, auditCommands, auditLogCommands]
       const exitCode = await runProgram(args, around, commands)
       return { exitCode, out, err, json: <T>() => JSON.parse(out) as T }
     },
