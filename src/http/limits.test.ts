@@ -194,6 +194,14 @@ test('unknown and revoked keys are answered and limited alike, header by header'
   expect(await seen('revoked-1')).toEqual(await seen('unknown-1'))
 })
 
+test('a dead key learns nothing of its own limit, not even while failures cannot be counted', async () => {
+  const counting = countingLimiter()
+  const limiter: Limiter = { take: (quota, key) => (quota.name === 'failed-credentials' ? undefined : counting.take(quota, key)), spent: () => undefined }
+  const { statusCode, headers } = await send(serve(limiter).server, '/spending', { token: 'revoked-1' })
+  expect(statusCode).toBe(401)
+  expect(Object.keys(headers).filter((name) => limitFields.includes(name))).toEqual([])
+})
+
 test('failed sign-ins are counted apart: they slow the address while its good ones would still be allowed', async () => {
   const { server: to } = serve()
   const attempt = (good: boolean, address = '203.0.113.1', wallet = `0x${Math.random()}`) => send(to, '/verify', { address, payload: { wallet, good } })

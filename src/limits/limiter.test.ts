@@ -154,6 +154,13 @@ test('keys and quotas are counted apart', async () => {
   expect(await burst(limiter, 'a', 20, { name: 'topup', requests: 10, windowMs: 60_000 })).toBe(10)
 })
 
+test('a limit that was lowered refuses at once and gives nothing back to a process that does not know yet', async () => {
+  const clock = handMoved()
+  expect(await burst(limiterOf({ clock }), 'lowered', 600)).toBe(600)
+  expect(await burst(limiterOf({ clock }), 'lowered', 10, { ...quota, requests: 100 })).toBe(0)
+  expect(await burst(limiterOf({ clock }), 'lowered', 10)).toBe(0)
+})
+
 test('the remaining requests fall by one with each', async () => {
   const limiter = limiterOf()
   const remaining: number[] = []
