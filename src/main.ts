@@ -1,11 +1,11 @@
-import { hostname, userInfo } from 'node:os'
 import { readFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
-import { readTextFile } from './config/read-file.ts'
 import type { ProgramSurroundings } from './app/surroundings.ts'
+import { readTextFile } from './config/read-file.ts'
+import { startDevelopment } from './development/start.ts'
 import { systemClock } from './kernel/clock.ts'
 import { systemRandom } from './kernel/random.ts'
-import { startDevelopment } from './development/start.ts'
 import { accountCommands } from './operator/account.ts'
 import { auditCommands } from './operator/audit.ts'
 import { auditLogCommands } from './operator/audit-log.ts'
@@ -21,7 +21,9 @@ import { servingCommands } from './operator/serving.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string }
 
 /** True while a process with this id runs on this host, ours to signal or not. */
 function isRunning(pid: number): boolean {
@@ -50,6 +52,9 @@ async function readLine(): Promise<string> {
   for await (const line of createInterface({ input: process.stdin })) return line
   return ''
 }
+
+// whoever read our output has left: that is no reason to stop serving
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 const developmentCommands: AddCommands = (program, around) => {
   program

@@ -14,9 +14,21 @@ type Step = { readonly to: AccountStatus } | 'already' | { readonly refused: str
 /** Every verb on every status. A ban outweighs a deactivation; each is lifted by its own verb only. */
 const steps = {
   ban: { active: { to: 'banned' }, deactivated: { to: 'banned' }, banned: 'already' },
-  unban: { banned: { to: 'active' }, active: 'already', deactivated: { refused: 'It is deactivated, not banned: use `farebox account reactivate`.' } },
-  deactivate: { active: { to: 'deactivated' }, deactivated: 'already', banned: { refused: 'It is banned, which is more: unban it first.' } },
-  reactivate: { deactivated: { to: 'active' }, active: 'already', banned: { refused: 'It is banned, not deactivated: use `farebox account unban`.' } },
+  unban: {
+    banned: { to: 'active' },
+    active: 'already',
+    deactivated: { refused: 'It is deactivated, not banned: use `farebox account reactivate`.' },
+  },
+  deactivate: {
+    active: { to: 'deactivated' },
+    deactivated: 'already',
+    banned: { refused: 'It is banned, which is more: unban it first.' },
+  },
+  reactivate: {
+    deactivated: { to: 'active' },
+    active: 'already',
+    banned: { refused: 'It is banned, not deactivated: use `farebox account unban`.' },
+  },
 } as const satisfies Record<string, Record<AccountStatus, Step>>
 
 type Verb = keyof typeof steps
@@ -31,22 +43,37 @@ const descriptions: Record<Verb, string> = {
 /** Adds `account ban|unban|deactivate|reactivate`. */
 export function accountStatusCommands(account: Command, around: ProgramSurroundings): void {
   for (const verb of Object.keys(steps) as Verb[]) {
-    withReason(withJson(account.command(`${verb} <account>`).description(descriptions[verb]))).action((named: string, options: { reason: string; json?: boolean }) =>
+    withReason(
+      withJson(account.command(`${verb} <account>`).description(descriptions[verb])),
+    ).action((named: string, options: { reason: string; json?: boolean }) =>
       change(around, verb, named, options),
     )
   }
 }
 
-async function change(around: ProgramSurroundings, verb: Verb, named: string, options: { reason: string; json?: boolean }): Promise<void> {
+async function change(
+  around: ProgramSurroundings,
+  verb: Verb,
+  named: string,
+  options: { reason: string; json?: boolean },
+): Promise<void> {
   await withDatabase(around, 'changing the account', async ({ db }) => {
     const account = await findAccount(db, named)
     const step: Step = steps[verb][account.status]
-    if (typeof step === 'object' && 'refused' in step) throw new OperatorFault(exitCodes.conflict, `Account ${account.id} was left as it is. ${step.refused}`)
-    if (step !== 'already') await db.transaction().execute((tx) => setStatus(tx, account.id, step.to))
+    if (typeof step === 'object' && 'refused' in step)
+      throw new OperatorFault(
+        exitCodes.conflict,
+        `Account ${account.id} was left as it is. ${step.refused}`,
+      )
+    if (step !== 'already')
+      await db.transaction().execute((tx) => setStatus(tx, account.id, step.to))
     const status = step === 'already' ? account.status : step.to
     print(around, options, {
       data: { account_id: account.id, status, changed: step !== 'already' },
-      text: step === 'already' ? `Account ${account.id} is ${status} already; nothing was changed.` : `Account ${account.id} is now ${status} (it was ${account.status}).`,
+      text:
+        step === 'already'
+          ? `Account ${account.id} is ${status} already; nothing was changed.`
+          : `Account ${account.id} is now ${status} (it was ${account.status}).`,
     })
   })
 }

@@ -21,7 +21,18 @@ async function newAccount(...more: string[]): Promise<string> {
 }
 
 test('a created account is shown with its wallet in checksummed form, found by id, wallet and e-mail', async () => {
-  const created = await terminal.run(['account', 'create', '--type', 'owner', '--wallet', WALLET.toLowerCase(), '--email', 'ada@example.com', '--label', 'Ada'])
+  const created = await terminal.run([
+    'account',
+    'create',
+    '--type',
+    'owner',
+    '--wallet',
+    WALLET.toLowerCase(),
+    '--email',
+    'ada@example.com',
+    '--label',
+    'Ada',
+  ])
   expect(created).toMatchObject({ exitCode: 0, err: '' })
   const id = /Account (\d+)/.exec(created.out)?.[1] ?? ''
   expect(masked(created.out, { id })).toMatchInlineSnapshot(`
@@ -38,7 +49,10 @@ test('a created account is shown with its wallet in checksummed form, found by i
   `)
   for (const name of [id, WALLET, WALLET.toLowerCase(), 'ADA@example.com']) {
     const shown = await terminal.run(['account', 'show', name, '--json'])
-    expect(shown.json()).toMatchObject({ account: { id: Number(id), wallet_address: WALLET }, balance_micro: 0 })
+    expect(shown.json()).toMatchObject({
+      account: { id: Number(id), wallet_address: WALLET },
+      balance_micro: 0,
+    })
   }
 })
 
@@ -47,7 +61,9 @@ test('show lists buckets, keys and held Credits with both units', async () => {
   await terminal.run(['credits', 'grant', id, '2.5', '--reason', 'test', '--expires', '2999-01-01'])
   await terminal.run(['credits', 'grant', id, '1', '--reason', 'test', '--bucket', 'bonus'])
   await terminal.run(['key', 'create', id, '--name', 'laptop', '--daily', '0.5', '--quiet'])
-  const key = (await terminal.run(['key', 'list', id, '--json'])).json<{ keys: Array<{ id: number }> }>().keys[0]?.id ?? 0
+  const key =
+    (await terminal.run(['key', 'list', id, '--json'])).json<{ keys: Array<{ id: number }> }>()
+      .keys[0]?.id ?? 0
   const shown = await terminal.run(['account', 'show', id])
   expect(masked(shown.out, { id, key })).toMatchInlineSnapshot(`
     "account  <id>
@@ -74,43 +90,80 @@ test('show lists buckets, keys and held Credits with both units', async () => {
 test('an expired bucket counts in the balance but not in what is available', async () => {
   const id = await newAccount()
   await terminal.run(['credits', 'grant', id, '1', '--reason', 'test', '--expires', '1h'])
-  await database.sql(`update buckets set expires_at = now() - interval '1 s' where account_id = $1`, [id])
-  expect((await terminal.run(['account', 'show', id, '--json'])).json()).toMatchObject({ balance_micro: 1_000_000, available_micro: 0, buckets: [{ expired: true }] })
+  await database.sql(
+    `update buckets set expires_at = now() - interval '1 s' where account_id = $1`,
+    [id],
+  )
+  expect((await terminal.run(['account', 'show', id, '--json'])).json()).toMatchObject({
+    balance_micro: 1_000_000,
+    available_micro: 0,
+    buckets: [{ expired: true }],
+  })
 })
 
 test('a wallet belongs to one account: the second is a conflict that names the first', async () => {
   const wallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
   const id = await newAccount('--wallet', wallet)
   const second = await terminal.run(['account', 'create', '--type', 'owner', '--wallet', wallet])
-  expect(second).toMatchObject({ exitCode: 5, out: '', err: expect.stringContaining(`account ${id}`) })
+  expect(second).toMatchObject({
+    exitCode: 5,
+    out: '',
+    err: expect.stringContaining(`account ${id}`),
+  })
 })
 
 test.each([
   ['no type', ['account', 'create']],
   ['an unknown type', ['account', 'create', '--type', 'robot']],
   ['a wallet that is none', ['account', 'create', '--type', 'owner', '--wallet', '0x12']],
-  ['a wallet with a wrong checksum', ['account', 'create', '--type', 'owner', '--wallet', WALLET.replace('f39F', 'F39f')]],
+  [
+    'a wallet with a wrong checksum',
+    ['account', 'create', '--type', 'owner', '--wallet', WALLET.replace('f39F', 'F39f')],
+  ],
   ['an e-mail address that is none', ['account', 'create', '--type', 'owner', '--email', 'ada']],
   ['a ban without a reason', ['account', 'ban', '1']],
   ['a ban with a blank reason', ['account', 'ban', '1', '--reason', ' ']],
   ['a name that is no account', ['account', 'show', 'ada']],
 ])('%s is a usage error that changes nothing', async (_, args) => {
   const before = await database.sql('select count(*) from accounts')
-  expect(await terminal.run(args)).toMatchObject({ exitCode: 2, out: '', err: expect.stringMatching(/./) })
+  expect(await terminal.run(args)).toMatchObject({
+    exitCode: 2,
+    out: '',
+    err: expect.stringMatching(/./),
+  })
   expect(await database.sql('select count(*) from accounts')).toEqual(before)
 })
 
 test('an account that is not there is not found by any verb', async () => {
-  for (const name of ['999999', '9999999999999999', '0x0000000000000000000000000000000000000001', 'nobody@example.com']) {
-    for (const args of [['show', name], ['ban', name, '--reason', 'test'], ['reactivate', name, '--reason', 'test']]) {
-      expect(await terminal.run(['account', ...args])).toMatchObject({ exitCode: 1, out: '', err: expect.stringContaining('There is no account') })
+  for (const name of [
+    '999999',
+    '9999999999999999',
+    '0x0000000000000000000000000000000000000001',
+    'nobody@example.com',
+  ]) {
+    for (const args of [
+      ['show', name],
+      ['ban', name, '--reason', 'test'],
+      ['reactivate', name, '--reason', 'test'],
+    ]) {
+      expect(await terminal.run(['account', ...args])).toMatchObject({
+        exitCode: 1,
+        out: '',
+        err: expect.stringContaining('There is no account'),
+      })
     }
   }
 })
 
 test('an e-mail address of several accounts names none of them', async () => {
-  const ids = [await newAccount('--email', 'both@example.com'), await newAccount('--email', 'both@example.com')]
-  expect(await terminal.run(['account', 'show', 'both@example.com'])).toMatchObject({ exitCode: 5, err: expect.stringContaining(ids.join(', ')) })
+  const ids = [
+    await newAccount('--email', 'both@example.com'),
+    await newAccount('--email', 'both@example.com'),
+  ]
+  expect(await terminal.run(['account', 'show', 'both@example.com'])).toMatchObject({
+    exitCode: 5,
+    err: expect.stringContaining(ids.join(', ')),
+  })
 })
 
 test('ban, unban, deactivate and reactivate do what they say, say it once, and do not lift each other', async () => {

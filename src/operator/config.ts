@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { parse } from 'yaml'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Mode } from '../config/config.ts'
 import { describeConfig } from '../config/describe.ts'
@@ -11,20 +12,31 @@ import { readConfig, readWiring } from './settings.ts'
 
 /** `farebox config check|show`. */
 export const configCommands: AddCommands = (program, around) => {
-  const config = program.command('config').description('check and show the settings: environment and farebox.yaml')
-  const mode = () => new Option('--mode <mode>', 'as `farebox serve` reads them, or as `npm start` does (default: development beside its data folder, else production)').choices(['production', 'development'])
+  const config = program
+    .command('config')
+    .description('check and show the settings: environment and farebox.yaml')
+  const mode = () =>
+    new Option(
+      '--mode <mode>',
+      'as `farebox serve` reads them, or as `npm start` does (default: development beside its data folder, else production)',
+    ).choices(['production', 'development'])
 
-  withJson(config.command('check').description('list everything that is wrong, with file, line and what to do').addOption(mode())).action(
-    (options: { json?: boolean; mode?: Mode }) => check(around, options),
-  )
-  config
-    .command('show')
-    .description('print the settings in force as YAML; secrets only as `set (sha256:ab12…)`')
-    .addOption(mode())
-    .action((options: { mode?: Mode }) => {
-      const { config: settings, secrets } = readConfig(around, modeOf(around, options))
-      around.write(describeConfig(settings, secrets))
-    })
+  withJson(
+    config
+      .command('check')
+      .description('list everything that is wrong, with file, line and what to do')
+      .addOption(mode()),
+  ).action((options: { json?: boolean; mode?: Mode }) => check(around, options))
+  withJson(
+    config
+      .command('show')
+      .description('print the settings in force as YAML; secrets only as `set (sha256:ab12…)`')
+      .addOption(mode()),
+  ).action((options: { json?: boolean; mode?: Mode }) => {
+    const { config: settings, secrets } = readConfig(around, modeOf(around, options))
+    const text = describeConfig(settings, secrets)
+    print(around, options, { data: parse(text), text: text.trimEnd() })
+  })
 }
 
 function check(around: ProgramSurroundings, options: { json?: boolean; mode?: Mode }): void {

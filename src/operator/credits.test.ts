@@ -9,7 +9,11 @@ let account: string
 beforeAll(async () => {
   database = await freshDatabase()
   terminal = openTerminal({ DATABASE_URL: database.url })
-  account = String((await terminal.run(['account', 'create', '--type', 'owner', '--json'])).json<{ account: { id: number } }>().account.id)
+  account = String(
+    (await terminal.run(['account', 'create', '--type', 'owner', '--json'])).json<{
+      account: { id: number }
+    }>().account.id,
+  )
 })
 afterAll(async () => {
   terminal.close()
@@ -20,7 +24,17 @@ const grant = (...args: string[]) => terminal.run(['credits', 'grant', account, 
 const granted = () => database.sql<{ n: string }>('select count(*) as n from credit_grants')
 
 test('a grant is in the bucket that was named, with who gave it and why', async () => {
-  const ran = await grant('12.5', '--reason', 'welcome', '--bucket', 'bonus', '--expires', '2999-01-01T12:00:00Z', '--idempotency', 'ticket-1')
+  const ran = await grant(
+    '12.5',
+    '--reason',
+    'welcome',
+    '--bucket',
+    'bonus',
+    '--expires',
+    '2999-01-01T12:00:00Z',
+    '--idempotency',
+    'ticket-1',
+  )
   expect(ran).toMatchObject({ exitCode: 0, err: '' })
   expect(masked(ran.out.replace(/((?:grant|account) +)\d+/g, '$1<id>'))).toMatchInlineSnapshot(`
     "grant  <id>
@@ -32,19 +46,33 @@ test('a grant is in the bucket that was named, with who gave it and why', async 
     granted by  operator:ada
     idempotency  ticket-1"
   `)
-  expect(await database.sql(`select amount_micro, reason, granted_by, source, source_id from credit_grants where source_id = 'ticket-1'`)).toEqual([
-    { amount_micro: '12500000', reason: 'welcome', granted_by: 'operator:ada', source: 'operator', source_id: 'ticket-1' },
+  expect(
+    await database.sql(
+      `select amount_micro, reason, granted_by, source, source_id from credit_grants where source_id = 'ticket-1'`,
+    ),
+  ).toEqual([
+    {
+      amount_micro: '12500000',
+      reason: 'welcome',
+      granted_by: 'operator:ada',
+      source: 'operator',
+      source_id: 'ticket-1',
+    },
   ])
   expect(await auditLedger(database.db)).toEqual([])
 })
 
 test('a repeat with the same --idempotency gives nothing and says so; without it every run gives', async () => {
-  const first = (await grant('1', '--reason', 'a', '--idempotency', 'ticket-2', '--json')).json<{ grant: { id: number } }>()
+  const first = (await grant('1', '--reason', 'a', '--idempotency', 'ticket-2', '--json')).json<{
+    grant: { id: number }
+  }>()
   const before = await granted()
   const repeat = await grant('1', '--reason', 'a', '--idempotency', 'ticket-2', '--json')
   expect(repeat).toMatchObject({ exitCode: 0 })
   expect(repeat.json()).toMatchObject({ repeated: true, grant: { id: first.grant.id } })
-  expect((await grant('1', '--reason', 'a', '--idempotency', 'ticket-2')).out).toContain('nothing was given again')
+  expect((await grant('1', '--reason', 'a', '--idempotency', 'ticket-2')).out).toContain(
+    'nothing was given again',
+  )
   expect(await granted()).toEqual(before)
   await grant('1', '--reason', 'a')
   expect(await granted()).not.toEqual(before)
@@ -53,8 +81,14 @@ test('a repeat with the same --idempotency gives nothing and says so; without it
 test('the same --idempotency for another grant is a conflict', async () => {
   await grant('1', '--reason', 'a', '--idempotency', 'ticket-3')
   const before = await granted()
-  expect(await grant('2', '--reason', 'a', '--idempotency', 'ticket-3')).toMatchObject({ exitCode: 5, out: '', err: expect.stringContaining('Nothing was given') })
-  expect(await grant('1', '--reason', 'a', '--bucket', 'bonus', '--idempotency', 'ticket-3')).toMatchObject({ exitCode: 5 })
+  expect(await grant('2', '--reason', 'a', '--idempotency', 'ticket-3')).toMatchObject({
+    exitCode: 5,
+    out: '',
+    err: expect.stringContaining('Nothing was given'),
+  })
+  expect(
+    await grant('1', '--reason', 'a', '--bucket', 'bonus', '--idempotency', 'ticket-3'),
+  ).toMatchObject({ exitCode: 5 })
   expect(await granted()).toEqual(before)
 })
 
@@ -69,10 +103,18 @@ test.each([
   ['one amount too many', ['1', '2', '--reason', 'a']],
 ])('%s is a usage error and gives nothing', async (_, args) => {
   const before = await granted()
-  expect(await grant(...args)).toMatchObject({ exitCode: 2, out: '', err: expect.stringMatching(/./) })
+  expect(await grant(...args)).toMatchObject({
+    exitCode: 2,
+    out: '',
+    err: expect.stringMatching(/./),
+  })
   expect(await granted()).toEqual(before)
 })
 
 test('a grant to nobody is not found', async () => {
-  expect(await terminal.run(['credits', 'grant', '99999', '1', '--reason', 'a'])).toMatchObject({ exitCode: 1, out: '', err: expect.stringContaining('There is no account') })
+  expect(await terminal.run(['credits', 'grant', '99999', '1', '--reason', 'a'])).toMatchObject({
+    exitCode: 1,
+    out: '',
+    err: expect.stringContaining('There is no account'),
+  })
 })

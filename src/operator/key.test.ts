@@ -18,16 +18,39 @@ afterAll(async () => {
 })
 
 async function newKey(...more: string[]): Promise<{ id: string; secret: string }> {
-  const { key, api_key } = (await terminal.run(['key', 'create', account, '--json', ...more])).json<{ key: { id: number }; api_key: string }>()
+  const { key, api_key } = (
+    await terminal.run(['key', 'create', account, '--json', ...more])
+  ).json<{ key: { id: number }; api_key: string }>()
   return { id: String(key.id), secret: api_key }
 }
 
 test('a new key is printed once on stdout, with its limits; the warning is on stderr', async () => {
-  const ran = await terminal.run(['key', 'create', account, '--name', 'ci', '--expires', '2999-01-01', '--per-call', '0.1', '--daily', '1', '--monthly', '10.5', '--total', '100'])
-  expect(ran).toMatchObject({ exitCode: 0, err: 'Keep the key now: it is shown this once and stored nowhere.\n' })
+  const ran = await terminal.run([
+    'key',
+    'create',
+    account,
+    '--name',
+    'ci',
+    '--expires',
+    '2999-01-01',
+    '--per-call',
+    '0.1',
+    '--daily',
+    '1',
+    '--monthly',
+    '10.5',
+    '--total',
+    '100',
+  ])
+  expect(ran).toMatchObject({
+    exitCode: 0,
+    err: 'Keep the key now: it is shown this once and stored nowhere.\n',
+  })
   expect(ran.out.match(/fbx_[0-9A-Za-z]{36}/g)).toHaveLength(1)
   const id = /^key +(\d+)/.exec(ran.out)?.[1] ?? ''
-  expect(masked(ran.out.replace(id, '<id>').replace(/(account +)\d+/, '$1<account>'))).toMatchInlineSnapshot(`
+  expect(
+    masked(ran.out.replace(id, '<id>').replace(/(account +)\d+/, '$1<account>')),
+  ).toMatchInlineSnapshot(`
     "key  <id>
     account  <account>
     name  ci
@@ -70,7 +93,9 @@ test('the secret of a key is nowhere in any later output or in the database', as
 test('whois tells whose a key is and whether it works, from standard input alone', async () => {
   const { id, secret } = await newKey('--name', 'mine')
   const ran = await terminal.run(['key', 'whois', '-'], { input: `  ${secret} ` })
-  expect(masked(ran.out.replace(/(key +)\d+/, '$1<id>').replace(/(account +)\d+/, '$1<account>'))).toMatchInlineSnapshot(`
+  expect(
+    masked(ran.out.replace(/(key +)\d+/, '$1<id>').replace(/(account +)\d+/, '$1<account>')),
+  ).toMatchInlineSnapshot(`
     "key  <id>
     account  <account>
     name  mine
@@ -82,23 +107,42 @@ test('whois tells whose a key is and whether it works, from standard input alone
     account status  active
     works  yes"
   `)
-  expect((await terminal.run(['key', 'whois', '--json'], { input: secret })).json()).toMatchObject({ key: { id: Number(id), status: 'active', last_used_at: null }, works: true })
+  expect((await terminal.run(['key', 'whois', '--json'], { input: secret })).json()).toMatchObject({
+    key: { id: Number(id), status: 'active', last_used_at: null },
+    works: true,
+  })
   await terminal.run(['key', 'revoke', id, '--reason', 'test'])
-  expect((await terminal.run(['key', 'whois', '--json'], { input: secret })).json()).toMatchObject({ key: { status: 'revoked' }, works: false })
+  expect((await terminal.run(['key', 'whois', '--json'], { input: secret })).json()).toMatchObject({
+    key: { status: 'revoked' },
+    works: false,
+  })
 })
 
 test('whois refuses a key on the command line, an empty input, a typo, an unknown key and another pepper', async () => {
   const { secret } = await newKey()
-  expect(await terminal.run(['key', 'whois', secret])).toMatchObject({ exitCode: 2, err: expect.stringContaining('shell history') })
-  expect(await terminal.run(['key', 'whois'])).toMatchObject({ exitCode: 2, err: expect.stringContaining('No key') })
-  expect(await terminal.run(['key', 'whois'], { input: `${secret.slice(0, -1)}!` })).toMatchObject({ exitCode: 1, err: expect.stringContaining('not a whole key') })
+  expect(await terminal.run(['key', 'whois', secret])).toMatchObject({
+    exitCode: 2,
+    err: expect.stringContaining('shell history'),
+  })
+  expect(await terminal.run(['key', 'whois'])).toMatchObject({
+    exitCode: 2,
+    err: expect.stringContaining('No key'),
+  })
+  expect(await terminal.run(['key', 'whois'], { input: `${secret.slice(0, -1)}!` })).toMatchObject({
+    exitCode: 1,
+    err: expect.stringContaining('not a whole key'),
+  })
   const other = { FAREBOX_KEY_PEPPER: Buffer.alloc(32, 8).toString('hex') }
-  expect(await terminal.run(['key', 'whois'], { input: secret, environment: other })).toMatchObject({ exitCode: 1, err: expect.stringContaining('FAREBOX_KEY_PEPPER') })
+  expect(await terminal.run(['key', 'whois'], { input: secret, environment: other })).toMatchObject(
+    { exitCode: 1, err: expect.stringContaining('FAREBOX_KEY_PEPPER') },
+  )
 })
 
 test('a revoked key stays revoked since the first time', async () => {
   const { id } = await newKey()
-  expect((await terminal.run(['key', 'revoke', id, '--reason', 'lost'])).out).toContain('is revoked')
+  expect((await terminal.run(['key', 'revoke', id, '--reason', 'lost'])).out).toContain(
+    'is revoked',
+  )
   const again = await terminal.run(['key', 'revoke', id, '--reason', 'lost', '--json'])
   expect(again.json()).toMatchObject({ changed: false, key: { status: 'revoked' } })
 })
@@ -123,16 +167,34 @@ test.each([
   ['a key id that is no number', ['revoke', 'x', '--reason', 'test']],
   ['no account', ['create']],
 ])('%s is a usage error', async (_, args) => {
-  expect(await terminal.run(['key', ...args])).toMatchObject({ exitCode: 2, out: '', err: expect.stringMatching(/./) })
+  expect(await terminal.run(['key', ...args])).toMatchObject({
+    exitCode: 2,
+    out: '',
+    err: expect.stringMatching(/./),
+  })
 })
 
 test('accounts and keys that are not there are not found', async () => {
-  for (const args of [['create', '99999'], ['list', '99999'], ['revoke', '99999', '--reason', 'test']]) {
-    expect(await terminal.run(['key', ...args])).toMatchObject({ exitCode: 1, out: '', err: expect.stringContaining('There is no') })
+  for (const args of [
+    ['create', '99999'],
+    ['list', '99999'],
+    ['revoke', '99999', '--reason', 'test'],
+  ]) {
+    expect(await terminal.run(['key', ...args])).toMatchObject({
+      exitCode: 1,
+      out: '',
+      err: expect.stringContaining('There is no'),
+    })
   }
 })
 
 test('without a pepper no key is made', async () => {
-  const ran = await terminal.run(['key', 'create', account], { environment: { FAREBOX_KEY_PEPPER: undefined } })
-  expect(ran).toMatchObject({ exitCode: 1, out: '', err: expect.stringContaining('FAREBOX_KEY_PEPPER') })
+  const ran = await terminal.run(['key', 'create', account], {
+    environment: { FAREBOX_KEY_PEPPER: undefined },
+  })
+  expect(ran).toMatchObject({
+    exitCode: 1,
+    out: '',
+    err: expect.stringContaining('FAREBOX_KEY_PEPPER'),
+  })
 })

@@ -9,12 +9,19 @@ export interface Margin {
 /** The margin of a price version; undefined when what the provider takes is not configured. */
 export function marginOf(price: Price): Margin | undefined {
   if (price.cost === undefined) return undefined
-  return { input: inPercent(price.inputMicroPerM, price.cost.inputMicroPerM), output: inPercent(price.outputMicroPerM, price.cost.outputMicroPerM) }
+  return {
+    input: inPercent(price.inputMicroPerM, price.cost.inputMicroPerM),
+    output: inPercent(price.outputMicroPerM, price.cost.outputMicroPerM),
+  }
 }
 
 /** True when a kind of token costs more than it brings. */
 export function isLoss(price: Price): boolean {
-  return price.cost !== undefined && (price.cost.inputMicroPerM > price.inputMicroPerM || price.cost.outputMicroPerM > price.outputMicroPerM)
+  return (
+    price.cost !== undefined &&
+    (price.cost.inputMicroPerM > price.inputMicroPerM ||
+      price.cost.outputMicroPerM > price.outputMicroPerM)
+  )
 }
 
 /** Tenths of a percent: a figure for people, never for money. What costs something and is given away loses all of it: -100. */

@@ -4,7 +4,11 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 const FIRST_SIGN_MS = 1000
 
 /** Runs `work`; what takes longer than a second is seen to be running. */
-export async function withProgress<T>(around: Pick<ProgramSurroundings, 'writeError'>, what: string, work: () => Promise<T>): Promise<T> {
+export async function withProgress<T>(
+  around: Pick<ProgramSurroundings, 'writeError'>,
+  what: string,
+  work: () => Promise<T>,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const signAt = (ms: number, waitMs: number): void => {
     timer = setTimeout(() => {

@@ -15,12 +15,23 @@ export interface Session {
 const STATEMENT_TIMEOUT_MS = 15_000
 
 /** Runs a command on the database, as the application role, whether a server runs or not. `what` is shown when it takes long. */
-export async function withDatabase<T>(around: ProgramSurroundings, what: string, work: (session: Session) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  around: ProgramSurroundings,
+  what: string,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   const wiring = readWiring(around)
   const databaseUrl = requireDatabaseUrl(wiring)
-  const { db, pool } = openDatabase({ url: databaseUrl, connections: 2, statementTimeoutMs: STATEMENT_TIMEOUT_MS, onIdleError: () => undefined })
+  const { db, pool } = openDatabase({
+    url: databaseUrl,
+    connections: 2,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    onIdleError: () => undefined,
+  })
   try {
-    return await withProgress(around, what, () => work({ db, databaseUrl, wiring, actor: `operator:${around.userName}` }))
+    return await withProgress(around, what, () =>
+      work({ db, databaseUrl, wiring, actor: `operator:${around.userName}` }),
+    )
   } finally {
     await pool.end()
   }

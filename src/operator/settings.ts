@@ -23,12 +23,28 @@ export interface Wiring {
  */
 export function readWiring(around: ProgramSurroundings): Wiring {
   const { environment, problems } = readEnvironment(around.environment, around.readFile)
-  const ours = problems.filter(({ where }) => /^(DATABASE_URL|FAREBOX_KEY_PEPPER|FAREBOX_DATA|NODE_ENV)(_FILE)?$/.test(where))
+  const ours = problems.filter(({ where }) =>
+    /^(DATABASE_URL|FAREBOX_KEY_PEPPER|FAREBOX_DATA|NODE_ENV)(_FILE)?$/.test(where),
+  )
   if (ours.length > 0) throw new ConfigurationFault(ours)
-  const { DATABASE_URL: databaseUrl, FAREBOX_KEY_PEPPER: keyPepper, FAREBOX_DATA: dataFolder } = environment
-  const economy = environment.NODE_ENV === 'production' || databaseUrl !== undefined ? undefined : developmentEconomy(around, dataFolder)
-  if (economy === undefined) return { mode: 'production', dataFolder, databaseUrl, keyPepper, developmentKey: undefined }
-  return { mode: 'development', dataFolder, databaseUrl: economy.databaseUrl, keyPepper: keyPepper ?? economy.pepper, developmentKey: economy.key }
+  const {
+    DATABASE_URL: databaseUrl,
+    FAREBOX_KEY_PEPPER: keyPepper,
+    FAREBOX_DATA: dataFolder,
+  } = environment
+  const economy =
+    environment.NODE_ENV === 'production' || databaseUrl !== undefined
+      ? undefined
+      : developmentEconomy(around, dataFolder)
+  if (economy === undefined)
+    return { mode: 'production', dataFolder, databaseUrl, keyPepper, developmentKey: undefined }
+  return {
+    mode: 'development',
+    dataFolder,
+    databaseUrl: economy.databaseUrl,
+    keyPepper: keyPepper ?? economy.pepper,
+    developmentKey: economy.key,
+  }
 }
 
 /** The address of the database. Refuses when nothing gives one. */
@@ -43,15 +59,29 @@ export function requireDatabaseUrl(wiring: Wiring): string {
 /** The pepper of API keys. Refuses when nothing gives one. */
 export function requirePepper(wiring: Wiring): Buffer {
   if (wiring.keyPepper !== undefined) return wiring.keyPepper
-  throw new OperatorFault(exitCodes.failed, 'FAREBOX_KEY_PEPPER is not set. Set it, or FAREBOX_KEY_PEPPER_FILE, to the value that the servers use: with another one no key works.')
+  throw new OperatorFault(
+    exitCodes.failed,
+    'FAREBOX_KEY_PEPPER is not set. Set it, or FAREBOX_KEY_PEPPER_FILE, to the value that the servers use: with another one no key works.',
+  )
 }
 
 /** The whole configuration, as the server of `mode` would read it. Throws ConfigurationFault with everything that is wrong. */
-export function readConfig(around: ProgramSurroundings, mode: Mode): { config: Config; secrets: Secrets } {
-  return loadConfig({ environment: around.environment, readFile: around.readFile, now: around.clock.now(), mode })
+export function readConfig(
+  around: ProgramSurroundings,
+  mode: Mode,
+): { config: Config; secrets: Secrets } {
+  return loadConfig({
+    environment: around.environment,
+    readFile: around.readFile,
+    now: around.clock.now(),
+    mode,
+  })
 }
 
-function developmentEconomy(around: ProgramSurroundings, folder: string): { databaseUrl: string; pepper: Buffer | undefined; key: string | undefined } | undefined {
+function developmentEconomy(
+  around: ProgramSurroundings,
+  folder: string,
+): { databaseUrl: string; pepper: Buffer | undefined; key: string | undefined } | undefined {
   try {
     const text = around.readFile(join(folder, 'dev.json'))
     if (text === undefined) return undefined
@@ -59,8 +89,16 @@ function developmentEconomy(around: ProgramSurroundings, folder: string): { data
     if (typeof file.database_url !== 'string') return undefined
     const pepper = Buffer.from((around.readFile(join(folder, 'key-pepper')) ?? '').trim(), 'hex')
     const key = file.agent?.api_key
-    return { databaseUrl: file.database_url, pepper: pepper.length > 0 ? pepper : undefined, key: typeof key === 'string' ? key : undefined }
+    return {
+      databaseUrl: file.database_url,
+      pepper: pepper.length > 0 ? pepper : undefined,
+      key: typeof key === 'string' ? key : undefined,
+    }
   } catch (cause) {
-    throw new OperatorFault(exitCodes.failed, `${join(folder, 'dev.json')} cannot be read. Let this user read it, or set DATABASE_URL.`, { cause })
+    throw new OperatorFault(
+      exitCodes.failed,
+      `${join(folder, 'dev.json')} cannot be read. Let this user read it, or set DATABASE_URL.`,
+      { cause },
+    )
   }
 }

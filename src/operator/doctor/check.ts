@@ -10,7 +10,21 @@ export interface Check {
   readonly fix?: string
 }
 
+/** Nothing to do. */
 export const ok = (name: string, found: string): Check => ({ name, status: 'ok', found })
+/** Could not or need not be asked; `found` says why. */
 export const skipped = (name: string, found: string): Check => ({ name, status: 'skipped', found })
-export const warning = (name: string, found: string, fix: string): Check => ({ name, status: 'warning', found, fix })
-export const failed = (name: string, found: string, fix: string): Check => ({ name, status: 'failed', found, fix })
+/** Works, but should be looked at. */
+export const warning = (name: string, found: string, fix: string): Check => ({
+  name,
+  status: 'warning',
+  found,
+  fix,
+})
+/** Must be mended; `fix` says how. */
+export const failed = (name: string, found: string, fix: string): Check => ({
+  name,
+  status: 'failed',
+  found,
+  fix,
+})

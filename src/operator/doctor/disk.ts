@@ -13,5 +13,9 @@ export async function checkDisk(dataFolder: string): Promise<Check> {
   const free = stats.bavail * stats.bsize
   const found = `${free / MEBIBYTE} MiB free for ${dataFolder}`
   const fix = 'Make room: a database that cannot write cannot bill.'
-  return free < FAILED_BELOW ? failed(name, found, fix) : free < WARNING_BELOW ? warning(name, found, fix) : ok(name, found)
+  return free < FAILED_BELOW
+    ? failed(name, found, fix)
+    : free < WARNING_BELOW
+      ? warning(name, found, fix)
+      : ok(name, found)
 }

@@ -57,12 +57,17 @@ export async function agents(db: Database, ownerId: bigint, limit: number): Prom
 }
 
 /** How many holds of this actor are open, and how much they hold. Flagged ones are those that wait for a person. */
-export async function openHolds(db: Database, accountId: bigint): Promise<{ open: bigint; flagged: bigint; held_micro: bigint }> {
+export async function openHolds(
+  db: Database,
+  accountId: bigint,
+): Promise<{ open: bigint; flagged: bigint; held_micro: bigint }> {
   const { rows } = await sql<{ open: bigint; flagged: bigint; held_micro: bigint }>`
     select count(*) as open,
            count(*) filter (where exists (select from hold_flags f where f.hold_id = h.id)) as flagged,
            coalesce(sum(h.reserve_micro), 0)::bigint as held_micro
     from holds h
-    where h.actor_account_id = ${accountId} and not exists (select from hold_resolutions r where r.hold_id = h.id)`.execute(db)
+    where h.actor_account_id = ${accountId} and not exists (select from hold_resolutions r where r.hold_id = h.id)`.execute(
+    db,
+  )
   return rows[0] as { open: bigint; flagged: bigint; held_micro: bigint }
 }

@@ -17,7 +17,16 @@ export async function read(db: Database, id: bigint): Promise<GrantRow> {
   return db
     .selectFrom('credit_grants')
     .innerJoin('buckets', 'buckets.id', 'bucket_id')
-    .select(['credit_grants.id', 'credit_grants.account_id', 'amount_micro', 'buckets.kind as bucket', 'buckets.expires_at', 'reason', 'granted_by', 'credit_grants.created_at'])
+    .select([
+      'credit_grants.id',
+      'credit_grants.account_id',
+      'amount_micro',
+      'buckets.kind as bucket',
+      'buckets.expires_at',
+      'reason',
+      'granted_by',
+      'credit_grants.created_at',
+    ])
     .where('credit_grants.id', '=', id)
     .executeTakeFirstOrThrow()
 }

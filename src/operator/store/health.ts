@@ -14,7 +14,9 @@ export interface DatabaseFacts {
 export async function facts(db: Database): Promise<DatabaseFacts> {
   const { rows } = await sql<DatabaseFacts>`
     select current_setting('server_version') as version, clock_timestamp() as now, pg_database_size(current_database()) as size_bytes,
-           session_user as login_role, (select rolsuper from pg_roles where rolname = session_user) as login_is_superuser`.execute(db)
+           session_user as login_role, (select rolsuper from pg_roles where rolname = session_user) as login_is_superuser`.execute(
+    db,
+  )
   return rows[0] as DatabaseFacts
 }
 
@@ -28,15 +30,19 @@ export async function excessRights(db: Database): Promise<string[]> {
   return rows.map(({ problem }) => problem)
 }
 
-/** Names of the migrations that the database has had. */
-export async function appliedMigrations(db: Database): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`select name from schema_migrations where kind = 'migration'`.execute(db)
-  return rows.map(({ name }) => name)
-}
-
 /** Names and checksums of everything that migrate has applied. */
-export async function schemaRows(db: Database): Promise<{ rows: Array<{ name: string; checksum: string }> }> {
-  return { rows: (await sql<{ name: string; checksum: string }>`select name, checksum from schema_migrations`.execute(db)).rows }
+export async function schemaRows(
+  db: Database,
+): Promise<{ rows: Array<{ name: string; kind: string; checksum: string }> }> {
+  return {
+    rows: (
+      await sql<{
+        name: string
+        kind: string
+        checksum: string
+      }>`select name, kind, checksum from schema_migrations`.execute(db)
+    ).rows,
+  }
 }
 
 /** How many differences the ledger audit finds; undefined when it would take longer than this. */
@@ -48,7 +54,9 @@ export async function auditWithin(db: Database, timeoutMs: number): Promise<bigi
       .setAccessMode('read only')
       .execute(async (tx) => {
         await sql`select set_config('statement_timeout', ${String(timeoutMs)}, true)`.execute(tx)
-        const { rows } = await sql<{ findings: bigint }>`select count(*) as findings from ledger_audit()`.execute(tx)
+        const { rows } = await sql<{
+          findings: bigint
+        }>`select count(*) as findings from ledger_audit()`.execute(tx)
         return rows[0]?.findings ?? 0n
       })
   } catch (error) {

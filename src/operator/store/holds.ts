@@ -47,8 +47,12 @@ const joins = sql`
   left join processes p on p.id = h.process_id`
 
 /** Open holds that wait for somebody, oldest first, at most `limit`. */
-export async function waiting(db: Database, wanted: { accountId: bigint | undefined; limit: number }): Promise<HoldRow[]> {
-  const ofAccount = wanted.accountId === undefined ? sql`` : sql`and h.actor_account_id = ${wanted.accountId}`
+export async function waiting(
+  db: Database,
+  wanted: { accountId: bigint | undefined; limit: number },
+): Promise<HoldRow[]> {
+  const ofAccount =
+    wanted.accountId === undefined ? sql`` : sql`and h.actor_account_id = ${wanted.accountId}`
   const { rows } = await sql<HoldRow>`
     select ${columns} from settlements s join holds h on h.id = s.hold_id ${joins}
     where r.hold_id is null ${ofAccount} order by s.id limit ${wanted.limit}`.execute(db)
@@ -56,17 +60,30 @@ export async function waiting(db: Database, wanted: { accountId: bigint | undefi
 }
 
 /** How many open holds wait for somebody, by why, and since when the oldest does. */
-export async function countWaiting(db: Database): Promise<Array<{ flag: HoldFlag; holds: bigint; micro: bigint; oldest_seconds: number }>> {
-  const { rows } = await sql<{ flag: HoldFlag; holds: bigint; micro: bigint; oldest_seconds: number }>`
+export async function countWaiting(
+  db: Database,
+): Promise<Array<{ flag: HoldFlag; holds: bigint; micro: bigint; oldest_seconds: number }>> {
+  const { rows } = await sql<{
+    flag: HoldFlag
+    holds: bigint
+    micro: bigint
+    oldest_seconds: number
+  }>`
     select f.flag, count(*) as holds, sum(h.reserve_micro)::bigint as micro, extract(epoch from now() - min(h.created_at))::float8 as oldest_seconds
-    from settlements s join holds h on h.id = s.hold_id ${joins} where r.hold_id is null group by f.flag order by f.flag`.execute(db)
+    from settlements s join holds h on h.id = s.hold_id ${joins} where r.hold_id is null group by f.flag order by f.flag`.execute(
+    db,
+  )
   return rows
 }
 
 /** The hold with this id, or of the request with this id. */
-export async function find(db: Database, by: { id: bigint } | { requestId: string }): Promise<HoldRow | undefined> {
+export async function find(
+  db: Database,
+  by: { id: bigint } | { requestId: string },
+): Promise<HoldRow | undefined> {
   const condition = 'id' in by ? sql`h.id = ${by.id}` : sql`h.request_id = ${by.requestId}`
-  const { rows } = await sql<HoldRow>`select ${columns} from holds h ${joins} where ${condition}`.execute(db)
+  const { rows } =
+    await sql<HoldRow>`select ${columns} from holds h ${joins} where ${condition}`.execute(db)
   return rows[0]
 }
 

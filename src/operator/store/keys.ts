@@ -25,17 +25,39 @@ export async function find(db: Database, id: bigint): Promise<KeyMetadata | unde
 }
 
 /** The newest keys of an account, at most `limit`. */
-export async function ofAccount(db: Database, accountId: bigint, limit: number): Promise<KeyMetadata[]> {
-  return metadata(db).where('account_id', '=', accountId).orderBy('api_keys.id', 'desc').limit(limit).execute()
+export async function ofAccount(
+  db: Database,
+  accountId: bigint,
+  limit: number,
+): Promise<KeyMetadata[]> {
+  return metadata(db)
+    .where('account_id', '=', accountId)
+    .orderBy('api_keys.id', 'desc')
+    .limit(limit)
+    .execute()
 }
 
 function metadata(db: Database) {
   return db
     .selectFrom('api_keys')
     .leftJoin('budgets', 'budgets.id', 'api_keys.budget_id')
-    .select(['api_keys.id', 'account_id', 'name', 'prefix', 'last4', 'api_keys.created_at', 'last_used_at', 'expires_at', 'revoked_at'])
+    .select([
+      'api_keys.id',
+      'account_id',
+      'name',
+      'prefix',
+      'last4',
+      'api_keys.created_at',
+      'last_used_at',
+      'expires_at',
+      'revoked_at',
+    ])
     .select(['per_call_micro', 'daily_micro', 'monthly_micro', 'total_micro'])
     .select(
-      sql<KeyMetadata['status']>`case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end`.as('status'),
+      sql<
+        KeyMetadata['status']
+      >`case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired' else 'active' end`.as(
+        'status',
+      ),
     )
 }
