@@ -20,9 +20,12 @@ test.each([
   expect(counted(text, '192.0.2.1')).toBe(group)
 })
 
-test.each(['', 'unknown', '_hidden', '1.2.3', '1.2.3.4.5', ':::', '1.2.3.4:x'])('where a proxy names no address (%s) it is itself the client', (text) => {
-  expect(counted(text, '::ffff:192.0.2.1')).toBe('192.0.2.1')
-})
+test.each(['', 'unknown', '_hidden', '1.2.3', '1.2.3.4.5', ':::', '1.2.3.4:x'])(
+  'where a proxy names no address (%s) it is itself the client',
+  (text) => {
+    expect(counted(text, '::ffff:192.0.2.1')).toBe('192.0.2.1')
+  },
+)
 
 test('clients of a unix socket are one client', () => {
   expect(counted(undefined, undefined)).toBe('local')

@@ -20,8 +20,12 @@ function grouped(text: string | undefined): string | undefined {
   if (version !== 6) return undefined
   const hextets = expanded(bare)
   const mapped = hextets.slice(0, 5).every((part) => part === 0) && hextets[5] === 0xffff
-  if (mapped) return [hextets[6], hextets[7]].flatMap((part = 0) => [part >> 8, part & 0xff]).join('.')
-  return `${hextets.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`
+  if (mapped)
+    return [hextets[6], hextets[7]].flatMap((part = 0) => [part >> 8, part & 0xff]).join('.')
+  return `${hextets
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`
 }
 
 /** Some proxies write `1.2.3.4:5678` and `[2001:db8::1]:5678`. A zone (`%eth0`) says nothing to others. */
@@ -35,9 +39,15 @@ function withoutPort(text: string): string {
 function expanded(address: string): number[] {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
   const hextet = (high = '', low = ''): string => (Number(high) * 256 + Number(low)).toString(16)
-  const whole = dotted ? `${dotted[1]}${hextet(dotted[2], dotted[3])}:${hextet(dotted[4], dotted[5])}` : address
+  const whole = dotted
+    ? `${dotted[1]}${hextet(dotted[2], dotted[3])}:${hextet(dotted[4], dotted[5])}`
+    : address
   const [before = '', after] = whole.split('::')
-  const parts = (text: string): number[] => text.split(':').filter((part) => part !== '').map((part) => Number.parseInt(part, 16))
+  const parts = (text: string): number[] =>
+    text
+      .split(':')
+      .filter((part) => part !== '')
+      .map((part) => Number.parseInt(part, 16))
   if (after === undefined) return parts(before)
   const [head, tail] = [parts(before), parts(after)]
   return [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail]

@@ -18,7 +18,9 @@ afterAll(() => database.drop())
 const quota: Quota = { name: 'credential', requests: 600, windowMs: 60_000 }
 
 /** A clock that only moves by hand. */
-function handMoved(startMs = Date.UTC(2030, 0, 1)): Clock & { advance(ms: number): void; set(ms: number): void } {
+function handMoved(
+  startMs = Date.UTC(2030, 0, 1),
+): Clock & { advance(ms: number): void; set(ms: number): void } {
   let atMs = startMs
   let runMs = 0
   return {
@@ -41,7 +43,12 @@ interface Setting {
   readonly keysMax?: number
 }
 
-function limiterOf({ db = database.db, clock = handMoved(), troubles = [], keysMax = 1000 }: Setting = {}): Limiter {
+function limiterOf({
+  db = database.db,
+  clock = handMoved(),
+  troubles = [],
+  keysMax = 1000,
+}: Setting = {}): Limiter {
   return createLimiter({ db, clock, keysMax, onTrouble: (message) => troubles.push(message) })
 }
 
@@ -81,21 +88,32 @@ test('a new window gives the whole quota again, at the moment that was announced
   clock.advance(refused.resetMs - 1)
   expect(await taken('windows', limiter)).toMatchObject({ allowed: false, resetMs: 1 })
   clock.advance(1)
-  expect(await taken('windows', limiter)).toMatchObject({ allowed: true, remaining: 599, resetMs: 60_000 })
+  expect(await taken('windows', limiter)).toMatchObject({
+    allowed: true,
+    remaining: 599,
+    resetMs: 60_000,
+  })
   expect(await burst(limiter, 'windows', 700)).toBe(599)
 })
 
 test('two processes on one database never allow more than the quota together, and a burst gets all of it', async () => {
   const clock = handMoved()
   const [one, other] = [limiterOf({ clock }), limiterOf({ clock })]
-  const [first, second] = await Promise.all([burst(one, 'shared', 1000), burst(other, 'shared', 1000)])
+  const [first, second] = await Promise.all([
+    burst(one, 'shared', 1000),
+    burst(other, 'shared', 1000),
+  ])
   expect(first + second).toBe(600)
 })
 
 test('two operating-system processes never allow more than the quota together under a burst of 2,000', async () => {
   const program = fileURLToPath(new URL('burst.fixture.ts', import.meta.url))
   const processes = [0, 1].map(() => {
-    const child = spawn(process.execPath, [program, database.url, '600', String(Date.UTC(2030, 5, 1))], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(
+      process.execPath,
+      [program, database.url, '600', String(Date.UTC(2030, 5, 1))],
+      { stdio: ['pipe', 'pipe', 'inherit'] },
+    )
     return { child, answers: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
   })
   const sent = (count: number): Promise<number[]> =>
@@ -191,9 +209,16 @@ test('a clock that is set back does not keep a key in its old window', async () 
 test('while the database is away nothing is known, it is asked at most once a second, and counting goes on after it', async () => {
   const clock = handMoved()
   const troubles: string[] = []
-  const { db: lost, pool } = openDatabase({ url: 'postgresql://nobody@127.0.0.1:1/nothing', connections: 2, statementTimeoutMs: 1000, onIdleError: () => undefined })
+  const { db: lost, pool } = openDatabase({
+    url: 'postgresql://nobody@127.0.0.1:1/nothing',
+    connections: 2,
+    statementTimeoutMs: 1000,
+    onIdleError: () => undefined,
+  })
   const away = limiterOf({ db: lost, clock, troubles })
-  expect(await Promise.all(Array.from({ length: 50 }, () => away.take(quota, 'away')))).toEqual(Array(50).fill(undefined))
+  expect(await Promise.all(Array.from({ length: 50 }, () => away.take(quota, 'away')))).toEqual(
+    Array(50).fill(undefined),
+  )
   expect(await away.take(quota, 'another')).toBeUndefined()
   expect(troubles).toHaveLength(1)
   clock.advance(1001)
@@ -223,7 +248,9 @@ test('windows that are long over are forgotten, running ones are kept, and no ad
   await taken('203.0.113.7', limiter)
   clock.advance(240_000)
   await taken('203.0.113.8', limiter)
-  await expect.poll(async () => (await database.sql('select from rate_limit_windows')).length).toBe(1)
+  await expect
+    .poll(async () => (await database.sql('select from rate_limit_windows')).length)
+    .toBe(1)
   const rows = await database.sql<{ key: Buffer }>('select key from rate_limit_windows')
   expect(rows.map(({ key }) => key.length)).toEqual([16])
 })

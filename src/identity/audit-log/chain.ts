@@ -50,13 +50,22 @@ export function exported(row: LogEntry | LogRow): Record<string, unknown> {
 /** The hash of a row: over everything in it and the hash before it. */
 export function hashOf(entry: LogEntry | LogRow): Buffer {
   const { hash: _hash, ...covered } = exported(entry)
-  return createHash('sha256').update(canonicalize(covered) ?? '').digest()
+  return createHash('sha256')
+    .update(canonicalize(covered) ?? '')
+    .digest()
 }
 
 /** What is wrong with a row that should follow `previous`; undefined when nothing is. */
-export function breakAt(row: LogRow, previous: { readonly id: bigint; readonly hash: Buffer }): string | undefined {
-  if (row.id !== previous.id + 1n) return row.id === previous.id + 2n ? `row ${previous.id + 1n} is missing` : `rows ${previous.id + 1n} to ${row.id - 1n} are missing`
-  if (!row.previous_hash.equals(previous.hash)) return 'it does not follow the row before it: one of the two was changed, or rows were exchanged'
+export function breakAt(
+  row: LogRow,
+  previous: { readonly id: bigint; readonly hash: Buffer },
+): string | undefined {
+  if (row.id !== previous.id + 1n)
+    return row.id === previous.id + 2n
+      ? `row ${previous.id + 1n} is missing`
+      : `rows ${previous.id + 1n} to ${row.id - 1n} are missing`
+  if (!row.previous_hash.equals(previous.hash))
+    return 'it does not follow the row before it: one of the two was changed, or rows were exchanged'
   for (const name of ['before', 'after'] as const) {
     if (!isCanonical(row[name])) return `${name} was changed`
   }
@@ -75,13 +84,25 @@ function isCanonical(text: string | null): boolean {
 }
 
 /** What `before` and `after` may hold: amounts and ids as bigint, times as Date. */
-export type Recordable = string | number | boolean | bigint | Date | null | undefined | readonly Recordable[] | { readonly [name: string]: Recordable }
+export type Recordable =
+  | string
+  | number
+  | boolean
+  | bigint
+  | Date
+  | null
+  | undefined
+  | readonly Recordable[]
+  | { readonly [name: string]: Recordable }
 
 /** Canonical JSON of a value that is safe to keep for ever: bigints as integers, secrets replaced. */
 export function recordedJson(value: Recordable): string | null {
   if (value === undefined || value === null) return null
   const text = canonicalize(recordedValue(value)) ?? null
-  assert(text === null || text.length <= JSON_LENGTH_MAX, 'before and after of an audit log entry are short')
+  assert(
+    text === null || text.length <= JSON_LENGTH_MAX,
+    'before and after of an audit log entry are short',
+  )
   return text
 }
 
@@ -92,18 +113,26 @@ function recordedValue(value: Recordable): unknown {
   }
   if (typeof value === 'string') return recordedText(value)
   if (value instanceof Date) return value.toISOString()
-  if (Array.isArray(value)) return (value as readonly Recordable[]).map((member) => recordedValue(member ?? null))
+  if (Array.isArray(value))
+    return (value as readonly Recordable[]).map((member) => recordedValue(member ?? null))
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
-  return Object.fromEntries(members.map(([name, member]) => [name, secretName.test(name) ? REDACTED : recordedValue(member)]))
+  return Object.fromEntries(
+    members.map(([name, member]) => [
+      name,
+      secretName.test(name) ? REDACTED : recordedValue(member),
+    ]),
+  )
 }
 
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER)
 const REDACTED = '[redacted]'
 /** Members that hold secrets by their name, whatever is in them. */
-const secretName = /(^|_)(secret|password|pepper|private_key|mnemonic|access_token|refresh_token|token|secret_hash|code)$/i
+const secretName =
+  /(^|_)(secret|password|pepper|private_key|mnemonic|access_token|refresh_token|token|secret_hash|code)$/i
 /** API keys, delegations, webhook secrets and signed tokens, wherever somebody pasted them. */
-const secretText = /\b(?:fbx|dlg|whsec)_[0-9A-Za-z+/=_-]{8,}|\beyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*/g
+const secretText =
+  /\b(?:fbx|dlg|whsec)_[0-9A-Za-z+/=_-]{8,}|\beyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*/g
 
 /** A text as the database keeps it, with secrets replaced. */
 export function recordedText(text: string): string {

@@ -1,6 +1,16 @@
 import type { Database, Tx } from '../../db/database.ts'
 import { type Action, actions } from './actions.ts'
-import { breakAt, exported, FIRST_HASH, hashOf, type LogEntry, type LogRow, type Recordable, recordedJson, recordedText } from './chain.ts'
+import {
+  breakAt,
+  exported,
+  FIRST_HASH,
+  hashOf,
+  type LogEntry,
+  type LogRow,
+  type Recordable,
+  recordedJson,
+  recordedText,
+} from './chain.ts'
 import * as store from './store.ts'
 
 /** Who acted. */
@@ -68,28 +78,49 @@ const PAGE = 1_000
  * Reads the whole log in one snapshot and checks every row against the one before it. `expected`: a head that was
  * noted earlier, which must still be part of the chain.
  */
-export async function verifyAuditLog(db: Database, expected?: { readonly id: bigint; readonly hash: string }): Promise<Verification> {
+export async function verifyAuditLog(
+  db: Database,
+  expected?: { readonly id: bigint; readonly hash: string },
+): Promise<Verification> {
   return inSnapshot(db, async (tx) => {
     let last: store.Head = { id: 0n, hash: FIRST_HASH }
     let rows = 0
-    const result = (broken: Verification['broken']): Verification => ({ rows, head: { id: last.id, hash: last.hash.toString('hex') }, broken })
+    const result = (broken: Verification['broken']): Verification => ({
+      rows,
+      head: { id: last.id, hash: last.hash.toString('hex') },
+      broken,
+    })
     for await (const row of allRows(tx)) {
-      const problem = breakAt(row, last) ?? (expected?.id === row.id && expected.hash !== row.hash.toString('hex') ? 'it is not the row that was noted under this id' : undefined)
+      const problem =
+        breakAt(row, last) ??
+        (expected?.id === row.id && expected.hash !== row.hash.toString('hex')
+          ? 'it is not the row that was noted under this id'
+          : undefined)
       if (problem !== undefined) return result({ id: row.id, problem })
       last = { id: row.id, hash: row.hash }
       rows++
     }
     const noted = await store.head(tx)
     if (!noted || noted.id !== last.id || !noted.hash.equals(last.hash)) {
-      return result({ id: last.id + 1n, problem: `the log ends with row ${last.id}, but ${noted ? `row ${noted.id}` : 'nothing'} is noted as its end: rows were removed or added` })
+      return result({
+        id: last.id + 1n,
+        problem: `the log ends with row ${last.id}, but ${noted ? `row ${noted.id}` : 'nothing'} is noted as its end: rows were removed or added`,
+      })
     }
-    if (expected && expected.id > last.id) return result({ id: last.id + 1n, problem: `the log ends before row ${expected.id}, which was noted` })
+    if (expected && expected.id > last.id)
+      return result({
+        id: last.id + 1n,
+        problem: `the log ends before row ${expected.id}, which was noted`,
+      })
     return result(undefined)
   })
 }
 
 /** Gives every row of one snapshot, oldest first, as the JSON object that its hash covers, with the hash. */
-export async function exportAuditLog(db: Database, each: (row: Record<string, unknown>) => void | Promise<void>): Promise<void> {
+export async function exportAuditLog(
+  db: Database,
+  each: (row: Record<string, unknown>) => void | Promise<void>,
+): Promise<void> {
   await inSnapshot(db, async (tx) => {
     for await (const row of allRows(tx)) await each(exported(row))
   })
