@@ -42,6 +42,11 @@ export interface Route {
   readonly description?: string
   readonly tag: string
   readonly access: Access
+  /**
+   * Which rate limit by client address counts it. Absent: `public` for public routes, none for the others, which
+   * are counted by credential. `unlimited` is for machines that watch the server.
+   */
+  readonly limit?: 'auth' | 'topup' | 'unlimited'
   /** True for endpoints that the spec does not have (decisions: marked +). */
   readonly extension?: boolean
   readonly params?: TSchema

@@ -12,6 +12,7 @@ import type { Operation, Status } from '../ledger/operations.ts'
 import { register } from '../ledger/processes.ts'
 import { accountCommands } from './account.ts'
 import { auditCommands } from './audit.ts'
+import { auditLogCommands } from './audit-log.ts'
 import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
@@ -41,6 +42,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   holdCommands,
   pricesCommands,
   auditCommands,
+  auditLogCommands,
 ]
 
 /** The pepper of the terminals below. */
