@@ -130,7 +130,8 @@ async function sendStream(deps: ChatRouteDeps, call: ChatRequest, claimed: Claim
     const { reply } = call
     reply.hijack()
     const headers = { ...stream.headers, ...SSE }
-    reply.raw.writeHead(200, { 'x-request-id': call.requestId, ...headers })
+    // the framework's headers (request id, limits) are not written for us once the socket is ours
+    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...headers })
     reply.raw.flushHeaders()
     const written: string[] = []
     const sink = sinkOf(reply)
