@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { METHODS, request } from 'node:http'
+import { Agent, METHODS, request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { impliedRefusals, type Route } from '../src/http/route.ts'
@@ -42,7 +42,10 @@ beforeAll(async () => {
     banned: `Bearer ${banned.key}`,
   }
 })
-afterAll(() => app.stop())
+afterAll(() => {
+  kept.destroy()
+  return app.stop()
+})
 
 interface Reply {
   readonly status: number
@@ -50,12 +53,15 @@ interface Reply {
   readonly text: string
 }
 
+/** Many addresses are asked for; requests with bodies may break their connection, so those get their own. */
+const kept = new Agent({ keepAlive: true })
+
 /** Any request at all, with nothing added or checked on the way. */
 function send(method: string, path: string, options: { headers?: Record<string, string>; body?: string | Buffer | undefined } = {}): Promise<Reply> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>()
   const { headers = {}, body } = options
   const framed = body === undefined || 'transfer-encoding' in headers ? {} : { 'content-length': Buffer.byteLength(body) }
-  const sent = request(app.url + path, { method, headers: { ...framed, ...headers }, agent: false }, async (response) => {
+  const sent = request(app.url + path, { method, headers: { ...framed, ...headers }, agent: method === 'GET' ? kept : false }, async (response) => {
     let text = ''
     for await (const piece of response.setEncoding('utf8')) text += piece
     resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
@@ -248,6 +254,38 @@ describe.each([true, false])('bodies, with the length announced: %s', (announced
       const body = `{"a":"${'x'.repeat((route.bodyLimit ?? 1024 * 1024) + 1)}"}`
       const reply = await send('POST', sampleOf(route.path), { body, headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json', ...bodyHeaders(body) } })
       expect(documented(reply, route)).toBe('body_too_large')
+    }
+    expect(await digest()).toBe(before)
+  })
+})
+
+describe('addresses', () => {
+  const ODD = ['', '0', '-1', '1.5', '1e400', '9007199254740993', '99999999999999999999999999', 'abc', 'null', '%00', '%F0%9F%98%80', '%ED%A0%80', "1'%20or%201=1", '__proto__', 'constructor', '2026-13-45', '2026-01-01T00:00:00', 'x'.repeat(150), 'x'.repeat(400), '[object%20Object]', '%5B%5D']
+
+  test('with odd values of declared parameters are answered with 200 or a documented 4xx, and change nothing', async () => {
+    const before = await digest()
+    for (const route of app.app.routes.filter(({ method, query }) => method === 'GET' && query)) {
+      const { properties = {} } = route.query as { properties?: Record<string, unknown> }
+      for (const name of [...Object.keys(properties), 'unknown', '__proto__']) {
+        for (const value of ODD) {
+          for (const query of [`${name}=${value}`, `${name}=${value}&${name}=2`, `${name}[]=${value}`]) {
+            const reply = await send('GET', `${sampleOf(route.path)}?${query}`, { headers: { authorization: `Bearer ${person.key}` } })
+            if (reply.status !== 200) documented(reply, route)
+          }
+        }
+      }
+    }
+    expect(await digest()).toBe(before)
+  })
+
+  test('with odd ids are a documented 4xx on every path that has one, and change nothing', async () => {
+    const before = await digest()
+    for (const route of app.app.routes.filter(({ path }) => path.includes(':'))) {
+      for (const value of ODD.filter((odd) => odd !== '')) {
+        const reply = await send(route.method, route.path.replace(/:\w+/g, value), { body: route.method === 'GET' ? undefined : '{}', headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' } })
+        if (reply.status < 400) throw new Error(`${route.path} took ${value}: ${reply.text.slice(0, 200)}`)
+        documented(reply, reply.status === 404 ? undefined : route)
+      }
     }
     expect(await digest()).toBe(before)
   })
