@@ -83,6 +83,13 @@ describe('a stream', () => {
     expect(JSON.parse(events[0] ?? '')).toMatchObject({ model: 'mock-model', choices: [{ delta: { content: 'a\nb' } }] })
   })
 
+  test('hides a frame without choices that some providers begin with, unless usage was asked for', async () => {
+    app.mock.behaviour = streaming([{ ...chunk(''), choices: [], prompt_filter_results: [] }, ...WHOLE])
+    const counts = (text: string) => framesOf(text).map((frame) => (frame.choices as unknown[] | undefined)?.length)
+    expect(counts((await stream()).text)).toEqual([1, 1, 1, undefined])
+    expect(counts((await stream({ stream_options: { include_usage: true } })).text)).toEqual([0, 1, 1, 1, 0, undefined])
+  })
+
   test('begins before its provider ends: the first frame arrives while the second is not written yet', async () => {
     const gate = Promise.withResolvers<void>()
     app.mock.behaviour = async (call) => {
@@ -157,6 +164,14 @@ describe('a stream that goes wrong', () => {
     const [hold] = await app.holds(person)
     expect(hold).toMatchObject({ kind: null, flag: 'usage_unknown' })
     expect(hold?.detail).not.toMatch(/ping|canary/)
+  })
+
+  test('by an error that comes with choices and usage is that error, and captured as failed', async () => {
+    app.mock.behaviour = streaming([chunk('a'), { ...finish, error: { message: `bad ${PROVIDER_KEY}`, code: 502 }, usage: usageOf(10, 5) }])
+    const answer = await stream()
+    expect(ending(answer.text).code).toBe('upstream_interrupted')
+    expect(answer.text).not.toContain(PROVIDER_KEY)
+    expect(await app.holds(person)).toMatchObject([{ kind: 'captured', outcome: 'failed', actual_micro: COST }])
   })
 
   test('by an error frame after usage is captured, as failed', async () => {
