@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { type Claimed, claimKey, type StoredAnswer } from '../../billing/idempotency/service.ts'
+import { type Claimed, claimKey, REPLAY_BYTES_MAX, type StoredAnswer } from '../../billing/idempotency/service.ts'
 import type { Database } from '../../db/database.ts'
 import { integer } from '../../http/fields.ts'
 import { type Call, type Route, route } from '../../http/route.ts'
@@ -181,12 +181,15 @@ function sinkOf(reply: FastifyReply): Sink {
 
 /** Keeps what is written for replay, also what is written after the client has left. */
 function recording(sink: Sink, written: string[]): Sink {
+  let length = 0
   return {
     get gone() {
       return sink.gone
     },
     write(text) {
-      written.push(text)
+      // what is longer than can be kept is not collected either: one piece more tells that it is too long
+      if (length <= REPLAY_BYTES_MAX) written.push(text)
+      length += text.length
       return sink.write(text)
     },
   }
