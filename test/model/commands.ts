@@ -33,7 +33,7 @@ export type Step =
 
 const position = fc.nat({ max: 1_000_000 })
 const amount = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 1_000 }))
-const limit = fc.option(fc.bigInt({ min: 0n, max: 4_000n }), { freq: 1 })
+const limit = fc.option(fc.bigInt({ min: 0n, max: 4_000n }), { freq: 3 })
 
 /** Steps that only open and end holds: what one flush may carry. */
 export const reserveStep = fc.record({

@@ -25,10 +25,18 @@ afterAll(async () => {
   await database.drop()
 })
 
+/** What a run begins with: an owner that can fund its Agents for a while. */
+const opening: readonly Step[] = [
+  { step: 'grant', account: 0, kind: 'purchased', expires: null, amount: 20_000 },
+  { step: 'grant', account: 1, kind: 'promo', expires: 3, amount: 500 },
+  { step: 'grant', account: 3, kind: 'bonus', expires: null, amount: 5_000 },
+]
+
 /** Runs the steps in an empty database and in the model; fails at the first difference. */
 async function run(steps: readonly Step[]): Promise<void> {
   await emptyDatabase(database)
   const world = await makeWorld(database)
+  for (const step of opening) await changeWorld(world, step)
   for (const [index, step] of steps.entries()) {
     await take(world, step)
     const expected = modelBalances(world)

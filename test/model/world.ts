@@ -20,6 +20,12 @@ export const accountId = (name: string): bigint => BigInt(ACCOUNTS.indexOf(name 
 const keyId = (name: string): bigint => BigInt(Object.keys(KEYS).indexOf(name) + 1)
 const budgetId = (name: string): bigint => BigInt(BUDGETS.indexOf(name as (typeof BUDGETS)[number]) + 1)
 const NO_LIMITS: Limits = { perCall: null, daily: null, monthly: null, total: null }
+/** What the budgets allow until a step says otherwise. */
+const FIRST_LIMITS: Record<(typeof BUDGETS)[number], Limits> = {
+  key: { ...NO_LIMITS, monthly: 4_000n },
+  lonerKey: { ...NO_LIMITS, perCall: 400n, total: 6_000n },
+  link: { ...NO_LIMITS, daily: 3_000n },
+}
 const at = <T>(list: readonly T[], position: number): T | undefined => (list.length === 0 ? undefined : list[position % list.length])
 /** The time of an expiry's rank: far ahead, or long gone for -1. */
 const expiryTime = (rank: number): Date => new Date(Date.UTC(rank < 0 ? 2001 : 2900 + rank, 0, 1))
@@ -36,8 +42,9 @@ export async function emptyDatabase(database: TestDatabase): Promise<void> {
 export async function makeWorld(database: TestDatabase): Promise<World> {
   const model = new Model()
   for (const name of BUDGETS) {
-    model.budgets.set(name, { name, limits: NO_LIMITS, spent: 0n, held: 0n })
-    await database.sql('insert into budgets default values')
+    model.budgets.set(name, { name, limits: FIRST_LIMITS[name], spent: 0n, held: 0n })
+    const { perCall, daily, monthly, total } = FIRST_LIMITS[name]
+    await database.sql('insert into budgets (per_call_micro, daily_micro, monthly_micro, total_micro) values ($1, $2, $3, $4)', [perCall, daily, monthly, total])
   }
   for (const name of ACCOUNTS) {
     const owned = name === 'agent' || name === 'strict'
