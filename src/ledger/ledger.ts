@@ -30,15 +30,12 @@ export interface Ledger {
   nextHoldId(): Promise<bigint>
   reserve(operation: Omit<Reserve, 'operation'>): Promise<Reserved | Refused>
   end(operation: Capture | Void | MarkUnknown): Promise<Ended>
-  /** The smallest id of a hold that this process opened and did not end. */
+  /** No hold of this process that is open, or may yet come to be, has a smaller id. */
   readonly oldestOpenHoldId: bigint
   /** Ids of all holds that this process opened and did not end. */
   readonly openHoldIds: Iterable<bigint>
   readonly applier: Applier
 }
-
-/** How long a reserve that nobody waits for is watched at most. */
-const UNDO_MS = 600_000
 
 /** Joins the applier and the id blocks into the port that the rooms above use. */
 export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
@@ -69,13 +66,17 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
         open.delete(operation.holdId)
         return { kind: refusal(status), availableMicro: available, detail: detail ?? {} }
       } catch (error) {
-        // the hold may still be committed and then released by the applier: it counts as open until that is over
-        void applier.drained(UNDO_MS).then(() => open.delete(operation.holdId))
+        // whether it was never sent or may still be committed: from here on the applier has it, and releases it
+        open.delete(operation.holdId)
         throw error
       }
     },
     async end(operation) {
-      const { status, availableMicro } = await submit(operation)
+      const { status, availableMicro } = await submit(operation).catch((error: unknown) => {
+        // the applier goes on with it; an end that the ledger itself refused leaves the hold open
+        if (applier.abandoned.has(operation.holdId)) open.delete(operation.holdId)
+        throw error
+      })
       open.delete(operation.holdId)
       const available = (availableMicro ?? 0n) as Microcredits
       if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown') return { kind: status, availableMicro: available }
@@ -83,8 +84,10 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
       return { kind: 'other', availableMicro: available }
     },
     get oldestOpenHoldId() {
-      const [oldest] = open
-      return oldest ?? holdIds.lowest
+      const [first] = open
+      let oldest = first ?? holdIds.lowest
+      for (const holdId of applier.abandoned) if (holdId < oldest) oldest = holdId
+      return oldest
     },
     get openHoldIds() {
       return [...open]
