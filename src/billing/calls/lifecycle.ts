@@ -93,7 +93,7 @@ function refusal(held: Refused, requiredMicro: Microcredits, paymentHint: Paymen
   const required = inCredits(requiredMicro)
   if (held.kind === 'budget_exceeded') {
     const { budget, limit } = held.detail as { budget: string; limit: string }
-    const whose = budget === 'key' ? 'this key' : 'this Agent, set by its owner'
+    const whose = budget === 'key' ? 'this key' : 'this Agent, set by its owner,'
     const room = amount('limit_micro') - amount('spent_micro') - amount('held_micro')
     return new Fault('budget_exceeded', {
       message: `The ${limit.replace('_', '-')} budget of ${whose} is ${inCredits(amount('limit_micro'))} Credits: ${inCredits(amount('spent_micro'))} spent, ${inCredits(amount('held_micro'))} held by calls in flight. This call reserves up to ${required}. Raise the budget or ask for less.`,
