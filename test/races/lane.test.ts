@@ -86,6 +86,24 @@ test('a backend that an administrator ends in the middle counts as a lost line, 
   expect(await balanceOf(database)).toEqual({ posted: CREDITS - 7n, held: 0n, charged: 7n })
 })
 
+test('an end whose statement is cancelled is not poison: it is sent again until it is applied', async () => {
+  await applier.submit(reserveOf(1n, 10n))
+  const blocker = await database.pool.connect()
+  await blocker.query('begin; select ledger_lock_families(array[1]::bigint[])')
+  const capture = applier.submit(captureOf(1n, 7))
+  const cancelled = await vi.waitFor(async () => {
+    const rows = await database.sql(`select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger' and wait_event_type = 'Lock'`)
+    expect(rows.length).toBeGreaterThan(0)
+    return rows
+  }, { timeout: 10_000, interval: 5 })
+  expect(cancelled).toHaveLength(1)
+  await vi.waitFor(() => expect(applier.failing).toBe(true), { interval: 1 })
+  await blocker.query('commit')
+  blocker.release()
+  expect((await capture).status).toBe('captured')
+  expect(await balanceOf(database)).toEqual({ posted: CREDITS - 7n, held: 0n, charged: 7n })
+})
+
 const SEED = Number(process.env.FAREBOX_MODEL_SEED ?? 1)
 const ROUNDS = Number(process.env.FAREBOX_PROXY_ROUNDS ?? 40)
 
