@@ -1,4 +1,5 @@
-import { assert } from '../kernel/assert.ts'
+import { assert, AssertionFailed } from '../kernel/assert.ts'
+import { Fault } from '../kernel/errors.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import type { Applier } from './applier.ts'
 import type { HoldIds } from './hold-ids.ts'
@@ -29,6 +30,7 @@ export interface Ended {
 export interface Ledger {
   nextHoldId(): Promise<bigint>
   reserve(operation: Omit<Reserve, 'operation'>): Promise<Reserved | Refused>
+  /** A capture that the database itself refuses becomes `usage_unknown`: its hold never stays open without a reason. */
   end(operation: Capture | Void | MarkUnknown): Promise<Ended>
   /** No hold of this process that is open, or may yet come to be, has a smaller id. */
   readonly oldestOpenHoldId: bigint
@@ -48,8 +50,27 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
     return applied
   }
 
+  async function end(operation: Capture | Void | MarkUnknown): Promise<Ended> {
+    const { holdId } = operation
+    try {
+      const { status, availableMicro } = await submit(operation)
+      open.delete(holdId)
+      const available = (availableMicro ?? 0n) as Microcredits
+      if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown') return { kind: status, availableMicro: available }
+      assert(status === 'already_resolved', `hold ${holdId} cannot be ${status}`)
+      return { kind: 'other', availableMicro: available }
+    } catch (error) {
+      // the caller lost patience, the applier goes on with it
+      if (applier.abandoned.has(holdId)) open.delete(holdId)
+      if (operation.operation !== 'capture' || error instanceof Fault || error instanceof AssertionFailed) throw error
+      // a cost that the database refuses, beyond every bound say, is one that nobody can charge unseen
+      return end({ operation: 'unknown', holdId, reason: `its capture of ${operation.actualMicro} was refused` })
+    }
+  }
+
   return {
     applier,
+    end,
     async nextHoldId() {
       const id = await holdIds.next()
       open.add(id)
@@ -70,18 +91,6 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
         open.delete(operation.holdId)
         throw error
       }
-    },
-    async end(operation) {
-      const { status, availableMicro } = await submit(operation).catch((error: unknown) => {
-        // the applier goes on with it; an end that the ledger itself refused leaves the hold open
-        if (applier.abandoned.has(operation.holdId)) open.delete(operation.holdId)
-        throw error
-      })
-      open.delete(operation.holdId)
-      const available = (availableMicro ?? 0n) as Microcredits
-      if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown') return { kind: status, availableMicro: available }
-      assert(status === 'already_resolved', `hold ${operation.holdId} cannot be ${status}`)
-      return { kind: 'other', availableMicro: available }
     },
     get oldestOpenHoldId() {
       const [first] = open

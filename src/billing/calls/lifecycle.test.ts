@@ -97,6 +97,19 @@ test('a cost above the hold is taken from the caller when it has enough, else no
   expect(await buckets()).toEqual([{ posted: 550, held: 400 }])
 })
 
+test('whatever a provider says of why it broke off, the hold is marked', async () => {
+  const call = await open(400)
+  expect(await call.unknown(`the provider said \0 and \ud800${'x'.repeat(100_000)}`)).toMatchObject({ state: 'usage_unknown' })
+  const [flag] = await database.sql<{ detail: string }>('select detail from hold_flags where hold_id = $1', [call.callId])
+  expect(flag?.detail).toMatch(/^the provider said {2}and \ufffdx{400,}$/)
+})
+
+test.each([10n ** 16n, 10n ** 19n, 10n ** 30n])('a cost of %s, beyond every amount that can be stored, is left for the operator', async (actual) => {
+  const call = await open(400)
+  expect(await call.capture({ actualMicro: actual as ReturnType<typeof microcredits>, outcome: 'success', usage: null })).toMatchObject({ state: 'usage_unknown', chargedMicro: undefined })
+  expect(await buckets()).toEqual([{ posted: 1000, held: 400 }])
+})
+
 test('a call that may be clamped holds what there is, down to its minimum', async () => {
   expect(await open(5000, { minimum: 700 })).toMatchObject({ reserveMicro: 1000n, availableMicro: 0n })
   const refused = await refusalOf(open(5000, { minimum: 1 }))

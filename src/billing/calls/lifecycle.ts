@@ -73,7 +73,7 @@ export async function openCall({ ledger, paymentHint }: CallsDeps, request: Call
     availableMicro: held.availableMicro,
     async capture({ actualMicro, outcome, usage }) {
       const { kind, availableMicro } = await ledger.end({ operation: 'capture', holdId: callId, actualMicro, outcome, usage })
-      if (kind === 'shortfall') return { state: 'shortfall', chargedMicro: undefined, availableMicro }
+      if (kind === 'shortfall' || kind === 'usage_unknown') return { state: kind, chargedMicro: undefined, availableMicro }
       return { state: 'settled', chargedMicro: kind === 'captured' ? actualMicro : undefined, availableMicro }
     },
     async release() {
