@@ -31,6 +31,9 @@ export type Step =
   | { readonly step: 'limits'; readonly budget: number; readonly limits: Limits }
   | { readonly step: 'killKey'; readonly key: number; readonly how: 'revoke' | 'expire' }
 
+/** The percentage that stands for a cost of exactly all that can be paid. */
+export const EVERYTHING = -1
+
 const position = fc.nat({ max: 1_000_000 })
 const amount = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 1_000 }))
 const limit = fc.option(fc.bigInt({ min: 0n, max: 4_000n }), { freq: 3 })
@@ -42,7 +45,8 @@ export const reserveStep = fc.record({
 })
 const capture = fc.record({
   step: fc.constant('capture' as const), which: position,
-  percent: fc.oneof(fc.constant(100), fc.constant(0), fc.integer({ min: 1, max: 99 }), fc.integer({ min: 101, max: 300 })),
+  // of the hold; EVERYTHING is the hold and all that its actor has besides
+  percent: fc.oneof(fc.constant(100), fc.constant(EVERYTHING), fc.constant(0), fc.integer({ min: 1, max: 99 }), fc.integer({ min: 101, max: 300 })),
 })
 const endOf = <S extends string>(step: S) => fc.record({ step: fc.constant(step), which: position })
 export const endStep: fc.Arbitrary<Step> = fc.oneof({ weight: 6, arbitrary: capture }, { weight: 2, arbitrary: endOf('void') }, { weight: 1, arbitrary: endOf('unknown') })

@@ -118,7 +118,8 @@ export class Model {
     return account
   }
 
-  private free(name: string): bigint {
+  /** What an account has of its own that is neither held nor expired. */
+  free(name: string): bigint {
     let total = 0n
     for (const bucket of this.buckets) if (bucket.account === name && bucket.expires !== -1) total += bucket.posted - bucket.held
     return total

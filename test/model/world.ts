@@ -2,7 +2,7 @@ import { microcredits } from '../../src/kernel/money.ts'
 import { grantCredits } from '../../src/ledger/grants.ts'
 import type { Applied, Operation } from '../../src/ledger/operations.ts'
 import type { TestDatabase } from '../database.ts'
-import { ACCOUNTS, BUDGETS, KEYS, type Step } from './commands.ts'
+import { ACCOUNTS, BUDGETS, EVERYTHING, KEYS, type Step } from './commands.ts'
 import { type Answer, type Bucket, type LedgerCommand, type Limits, Model } from './model.ts'
 
 /** The same economy twice: in a database and in the model, with the ids that tie them together. */
@@ -80,7 +80,9 @@ export function commandOf(world: World, step: Step): LedgerCommand | undefined {
     case 'capture': {
       const id = holdFor(world, step.which)
       const hold = id === undefined ? undefined : world.model.holds.get(id)
-      return id === undefined ? undefined : { operation: 'capture', id, actual: ((hold?.reserve ?? 7n) * BigInt(step.percent)) / 100n }
+      if (id === undefined) return undefined
+      if (step.percent === EVERYTHING && hold) return { operation: 'capture', id, actual: hold.reserve + world.model.free(hold.request.actor) }
+      return { operation: 'capture', id, actual: ((hold?.reserve ?? 7n) * BigInt(Math.max(step.percent, 0))) / 100n }
     }
     case 'void':
     case 'unknown': {
