@@ -146,8 +146,9 @@ type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =
 /** Acknowledged calls that are not there as captured with their amount. */
 async function notCharged(query: Query, acknowledged: ReadonlyMap<bigint, number>): Promise<string[]> {
   const rows = await query<{ hold_id: bigint; actual_micro: bigint; moved: string }>(
-    `select r.hold_id, r.actual_micro, (select coalesce(sum(t.amount_micro), 0) from transfers t where t.hold_id = r.hold_id and t.kind = 'capture') as moved
-     from hold_resolutions r where r.kind = 'captured' and r.hold_id = any ($1)`,
+    `select r.hold_id, r.actual_micro, coalesce(t.moved, 0) as moved
+     from unnest($1::bigint[]) asked (id) join hold_resolutions r on r.hold_id = asked.id and r.kind = 'captured'
+     left join (select hold_id, sum(amount_micro) as moved from transfers where kind = 'capture' group by hold_id) t on t.hold_id = r.hold_id`,
     [[...acknowledged.keys()]],
   )
   const there = new Map(rows.map((row) => [row.hold_id, `${row.actual_micro} ${row.moved}`]))

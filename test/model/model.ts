@@ -106,10 +106,16 @@ export class Model {
     return actor === undefined ? answer : { ...answer, available: this.spendable(actor) }
   }
 
-  /** What an account may spend, its owner's share included and budgets left out. */
+  /** What an account may spend: its own, and of its owner's what the link's budget leaves. */
   spendable(name: string): bigint {
     const { own, owners } = this.funds(name)
-    return own + owners
+    const room = roomOf(this.linkBudget(name))
+    return own + (room !== undefined && room < owners ? room : owners)
+  }
+
+  private linkBudget(name: string): Budget | undefined {
+    const { link } = this.account(name)
+    return link?.budget ? this.budgets.get(link.budget) : undefined
   }
 
   private account(name: string): Account {
@@ -157,7 +163,7 @@ export class Model {
 
     const { own, owners, owner } = this.funds(command.actor)
     const keyBudget = key.budget === null ? undefined : this.budgets.get(key.budget)
-    const linkBudget = account.link?.budget ? this.budgets.get(account.link.budget) : undefined
+    const linkBudget = this.linkBudget(command.actor)
     const keyRoom = roomOf(keyBudget)
     const linkRoom = roomOf(linkBudget)
     const funds = own + (linkRoom !== undefined && linkRoom < owners ? linkRoom : owners)

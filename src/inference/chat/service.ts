@@ -5,12 +5,13 @@ import { priceInForce } from '../../config/models.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
-import type { Microcredits } from '../../kernel/money.ts'
+import { MICROCREDITS_MAX, type Microcredits } from '../../kernel/money.ts'
 import type { ChatProvider, JsonObject, Usage } from '../../providers/provider.ts'
 import { ProviderLost } from '../../providers/provider.ts'
 import { attemptInOrder, type Attempted } from './attempts.ts'
 import { boundsOf, type Bounds, costOf, holdFor, outputTokensCovered, providerCostOf } from './bounds.ts'
-import { errorFrame, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
+import { countLocally, type LocalCount } from './local-count.ts'
+import { errorFrame, framesOf, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
 
 /** What a finished chat call was, for metrics: never with its content. */
 export interface ChatReport {
@@ -21,6 +22,7 @@ export interface ChatReport {
   readonly providerCostMicro: bigint | undefined
 }
 
+/** What a billed chat call needs from outside. */
 export interface ChatDeps extends CallsDeps {
   /** Models by id; a function, so that prices and models can change while calls run. */
   readonly models: () => ReadonlyMap<string, ModelConfig>
@@ -68,6 +70,8 @@ interface Running extends Priced {
   readonly call: OpenCall
   readonly attempted: Attempted
   readonly abort: AbortController
+  /** Where the operator chose to count what the provider does not report. */
+  readonly count: LocalCount | undefined
   readonly release: () => void
 }
 
@@ -86,7 +90,9 @@ export async function answerChat(deps: ChatDeps, request: ChatCall): Promise<Cha
   try {
     if (outcome.kind === 'stream') throw new ProviderLost('a stream came where a whole answer was asked for')
     if (outcome.kind === 'lost') throw new ProviderLost(outcome.message)
-    const settled = await settle(deps, running, outcome.usage, 'success', 'the provider reported no usage')
+    running.count?.see(outcome.body)
+    const usage = outcome.usage ?? (await running.count?.usage().catch(() => undefined))
+    const settled = await settle(deps, running, usage, 'success', 'the provider reported no usage')
     const body: JsonObject = { ...outcome.body, model: running.model.id }
     if (typeof body.usage === 'object' && body.usage !== null && settled.chargedMicro !== undefined) {
       body.usage = { ...body.usage, cost_micro: Number(settled.chargedMicro) }
@@ -130,7 +136,7 @@ function price(deps: Pick<ChatDeps, 'models' | 'clock'>, body: JsonObject): Pric
 /** Holds the money, then asks the provider. A refusal of the provider gives the hold back. */
 async function begin(deps: ChatDeps, request: ChatCall, stream: boolean): Promise<Running> {
   const priced = price(deps, request.body)
-  const { model, bounds } = priced
+  const { model } = priced
   const call = await openCall(deps, {
     caller: request.caller,
     requestId: request.requestId,
@@ -147,7 +153,8 @@ async function begin(deps: ChatDeps, request: ChatCall, stream: boolean): Promis
   try {
     const body = bodyFor(request.body, priced, call.reserveMicro, stream)
     const attempted = await attemptInOrder(deps.providers, model, { body, stream, requestId: request.requestId, signal: abort.signal }, deps.onAttempt)
-    return { ...priced, bounds, call, attempted, abort, release }
+    const count = attempted.route.missingUsage === 'count' ? countLocally(body) : undefined
+    return { ...priced, call, attempted, abort, count, release }
   } catch (error) {
     release()
     const settled = error instanceof Fault ? await call.release() : await call.unknown('the provider adapter failed')
@@ -174,12 +181,12 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
   let drain: NodeJS.Timeout | undefined
   try {
     if (outcome.kind === 'lost') throw new ProviderLost(outcome.message)
-    if (outcome.kind === 'answer') throw new ProviderLost('a whole answer came where a stream was asked for')
-    for await (const batch of outcome.batches) {
+    for await (const batch of outcome.kind === 'answer' ? framesOf(outcome.body) : outcome.batches) {
+      if (running.count) for (const frame of batch) see(running.count, frame)
       const text = rewriteBatch(batch, seen, { modelId: running.model.id, includeUsage: to.includeUsage })
       // the client may be gone: what the provider does is paid for all the same, so it is read to its end
       if (sink.gone) drain ??= setTimeout(() => running.abort.abort(new Error('the drain limit was reached')), deps.drainMs)
-      else if (text.length > 0) await sink.write(text)
+      if (text.length > 0) await sink.write(text)
     }
   } catch (error) {
     lost = error instanceof ProviderLost ? error.message : 'the stream could not be read'
@@ -189,13 +196,23 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
   const broken = lost ?? seen.error?.message
   let ending = ''
   try {
-    const settled = await settle(deps, running, seen.usage, broken === undefined ? 'success' : 'failed', broken ?? 'the provider reported no usage')
+    // a count of what was seen says nothing of what a broken stream still did
+    const usage = seen.usage ?? (broken === undefined ? await running.count?.usage().catch(() => undefined) : undefined)
+    const settled = await settle(deps, running, usage, broken === undefined ? 'success' : 'failed', broken ?? 'the provider reported no usage')
     if (broken !== undefined) ending = errorFrame('upstream_interrupted', interruption(broken, settled), to.requestId)
     else ending = `${to.includeUsage ? usageFrame(seen, running.model.id, settled.chargedMicro) : ''}data: [DONE]\n\n`
   } catch (error) {
-    ending = errorFrame(error instanceof Fault ? error.code : 'internal_error', undefined, to.requestId)
+    ending = errorFrame('internal_error', error instanceof Fault ? error.message : undefined, to.requestId)
   }
   await sink.write(ending)
+}
+
+function see(count: LocalCount, frame: string): void {
+  try {
+    count.see(JSON.parse(frame) as JsonObject)
+  } catch {
+    // what is no JSON has no tokens
+  }
 }
 
 function interruption(reason: string, settled: Settled): string {
@@ -205,14 +222,21 @@ function interruption(reason: string, settled: Settled): string {
 
 /** Ends the call's money: by the reported usage where there is one, else as unknown. */
 async function settle(deps: ChatDeps, running: Running, usage: Usage | undefined, outcome: 'success' | 'failed', unknownBecause: string): Promise<Settled> {
-  const settled = usage
-    ? await running.call.capture({
-        actualMicro: costOf(usage, running.price),
+  const actualMicro = usage && costOf(usage, running.price)
+  const absurd = actualMicro !== undefined && actualMicro > MICROCREDITS_MAX
+  const known = usage !== undefined && actualMicro !== undefined && !absurd
+  const written = known
+    ? running.call.capture({
+        actualMicro,
         outcome,
         usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_input_tokens: usage.cachedInputTokens },
       })
-    : await running.call.unknown(unknownBecause)
-  report(deps, running, running.attempted.route.provider, settled, usage && providerCostOf(usage, running.price))
+    : running.call.unknown(absurd ? 'the provider reported more usage than any amount can be' : unknownBecause)
+  const settled = await written.catch((cause: unknown) => {
+    // the end is still on its way to the ledger: this is no refusal, after which the call could be made again
+    throw new Fault('internal_error', { message: `The provider was called, but what it cost could not be written in time. Call ${running.call.callId} is charged later; do not repeat it.`, headers: { 'x-should-retry': 'false' }, cause })
+  })
+  report(deps, running, running.attempted.route.provider, settled, known ? providerCostOf(usage, running.price) : undefined)
   return settled
 }
 

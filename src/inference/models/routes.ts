@@ -5,6 +5,7 @@ import { Closed, integer, Micro } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
+/** Where the models come from. */
 export interface ModelsDeps {
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly clock: Clock
@@ -17,7 +18,8 @@ const Model = Closed({
   owned_by: Type.String(),
   name: Type.String(),
   description: Type.String(),
-  modalities: Type.Array(Type.String()),
+  modalities: Type.Array(Type.String(), { description: 'What it makes' }),
+  input_modalities: Type.Array(Type.String(), { description: 'What it takes' }),
   context_length: Type.Integer(),
   max_output_tokens: Type.Integer(),
   pricing: Closed({
@@ -67,7 +69,8 @@ function view(model: ModelConfig, now: Date): object[] {
       owned_by: model.ownedBy,
       name: model.name,
       description: model.description,
-      modalities: model.modalities,
+      modalities: ['text'],
+      input_modalities: model.inputModalities,
       context_length: model.contextLength,
       max_output_tokens: model.maxOutputTokens,
       pricing: { input_micro_per_m: integer(price.inputMicroPerM), output_micro_per_m: integer(price.outputMicroPerM), unit_price_micro: null, unit: 'token' },
