@@ -19,6 +19,8 @@ export type BudgetWindow = "daily" | "monthly" | "total";
 
 export type CallOutcome = "failed" | "success";
 
+export type ChallengePurpose = "agent_sign_in" | "owner_wallet_binding" | "wallet_linking";
+
 export type CredentialKind = "api_key" | "operator" | "session";
 
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
@@ -107,6 +109,20 @@ export interface BudgetWindows {
   spent_micro: Generated<bigint>;
   starts_on: Timestamp;
   window_kind: BudgetWindow;
+}
+
+export interface Challenges {
+  agent_account_id: bigint | null;
+  consumed_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+  delegation_id: bigint | null;
+  expires_at: Timestamp;
+  failed_attempts: Generated<number>;
+  id: string;
+  message: string;
+  owner_account_id: bigint | null;
+  purpose: ChallengePurpose;
+  wallet_address: string;
 }
 
 export interface CreditGrants {
@@ -199,10 +215,30 @@ export interface Processes {
   started_at: Generated<Timestamp>;
 }
 
+export interface Sessions {
+  account_id: bigint;
+  created_at: Generated<Timestamp>;
+  device: Generated<string>;
+  expires_at: Timestamp;
+  generation: Generated<number>;
+  id: Generated<bigint>;
+  last_used_at: Generated<Timestamp>;
+  revoked_at: Timestamp | null;
+  sid: string;
+}
+
 export interface Settlements {
   created_at: Generated<Timestamp>;
   hold_id: bigint;
   id: Generated<bigint>;
+}
+
+export interface SigningKeys {
+  created_at: Generated<Timestamp>;
+  kid: string;
+  retired_at: Timestamp | null;
+  sealed_seed: Buffer;
+  verifies_until: Timestamp | null;
 }
 
 export interface SystemAccounts {
@@ -231,6 +267,7 @@ export interface DB {
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
+  challenges: Challenges;
   credit_grants: CreditGrants;
   families: Families;
   hold_allocations: HoldAllocations;
@@ -239,7 +276,9 @@ export interface DB {
   holds: Holds;
   idempotency_keys: IdempotencyKeys;
   processes: Processes;
+  sessions: Sessions;
   settlements: Settlements;
+  signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
   transfers: Transfers;
 }
