@@ -53,6 +53,8 @@ export interface App {
   readonly ledger: Ledger
   readonly metrics: Metrics
   readonly processId: bigint
+  /** Notes when credentials were last used; upkeep does so now and then. */
+  flushUsed(): Promise<void>
   /** Stops accepting, lets calls finish for `drainMs`, marks what is left as `usage_unknown`, closes everything. */
   stop(drainMs: number): Promise<void>
 }
@@ -146,6 +148,7 @@ export async function createApp(around: Surroundings): Promise<App> {
 
   return {
     server, routes, ledger, metrics, processId,
+    flushUsed: authenticator.flushUsed,
     async stop(drainMs) {
       closing = true
       await finishCalls(server, ledger, ending, drainMs, logger)
