@@ -5,6 +5,9 @@ drop function if exists ledger_apply(json);
 drop function if exists ledger_reserve_one;
 drop function if exists ledger_reserve;
 drop function if exists ledger_resolve;
+drop function if exists ledger_move_budgets;
+drop function if exists ledger_capture_above;
+drop function if exists ledger_reserve_fitting;
 drop type if exists ledger_candidate;
 drop type if exists ledger_reservation;
 drop type if exists ledger_resolution;
@@ -52,32 +55,74 @@ begin
   where w.budget_id = hold.key_budget_id and w.window_kind = at.window_kind and w.starts_on = at.starts_on;
 end $$;
 
+-- Moves what the ends of these holds release and spend in their budgets' windows. Runs before the ends are
+-- written, so a hold that has ended already is told by its row and moved no second time.
+create or replace function ledger_move_budgets(operations ledger_resolution[]) returns void language sql as $$
+  with asked as (
+    select distinct on (op.id) op.id, op.actual_micro from unnest(operations) op where op.operation in ('capture', 'void') order by op.id, op.ordinal
+  ), split as (
+    select h.id, h.actor_account_id, h.key_budget_id, h.link_budget_id, h.created_at, a.payer_account_id, a.amount_micro,
+           greatest(0, least(a.amount_micro, op.actual_micro - (sum(a.amount_micro) over (partition by a.hold_id order by a.n) - a.amount_micro)))::bigint as captured
+    from asked op join holds h on h.id = op.id join hold_allocations a on a.hold_id = h.id
+    where op.actual_micro <= (select sum(x.amount_micro) from hold_allocations x where x.hold_id = h.id)
+      and not exists (select from hold_resolutions r where r.hold_id = h.id)
+      and not exists (select from hold_flags f where f.hold_id = h.id and f.flag = 'shortfall')
+  )
+  update budget_windows w set held_micro = w.held_micro - s.held, spent_micro = w.spent_micro + s.spent
+  from (
+    select x.budget_id, at.window_kind, at.starts_on, sum(x.amount_micro)::bigint as held, sum(x.captured)::bigint as spent
+    from (
+      select key_budget_id as budget_id, created_at, amount_micro, captured from split where key_budget_id is not null
+      union all
+      select link_budget_id, created_at, amount_micro, captured from split where link_budget_id is not null and payer_account_id <> actor_account_id
+    ) x cross join lateral budget_windows_at(x.created_at) at
+    group by x.budget_id, at.window_kind, at.starts_on
+  ) s
+  where w.budget_id = s.budget_id and w.window_kind = s.window_kind and w.starts_on = s.starts_on
+$$;
+
 create or replace function ledger_resolve(operations ledger_resolution[]) returns ledger_result[] language plpgsql as $$
 declare
   above ledger_resolution;
   results ledger_result[];
+  any_unknown boolean;
+  any_above boolean;
+  any_budget boolean;
 begin
-  insert into hold_flags (hold_id, flag, detail)
-  select distinct on (op.id) op.id, 'usage_unknown'::hold_flag, op.reason
-  from unnest(operations) op join holds h on h.id = op.id
-  where op.operation = 'unknown'
-    and not exists (select from hold_resolutions r where r.hold_id = op.id)
-    and not exists (select from hold_flags f where f.hold_id = op.id)
-  on conflict do nothing;
-  insert into settlements (hold_id)
-  select distinct op.id from unnest(operations) op join hold_flags f on f.hold_id = op.id and f.flag = 'usage_unknown'
-  where op.operation = 'unknown' on conflict do nothing;
+  -- most flushes have none of these: what is not there is not asked for
+  select bool_or(op.operation = 'unknown'), bool_or(op.actual_micro > h.reserve_micro), bool_or(coalesce(h.key_budget_id, h.link_budget_id) is not null)
+  into any_unknown, any_above, any_budget
+  from unnest(operations) op join holds h on h.id = op.id;
 
-  for above in
-    select distinct on (op.id) op.*
+  if any_unknown then
+    insert into hold_flags (hold_id, flag, detail)
+    select distinct on (op.id) op.id, 'usage_unknown'::hold_flag, op.reason
     from unnest(operations) op join holds h on h.id = op.id
-    where op.operation = 'capture' and op.actual_micro > h.reserve_micro
+    where op.operation = 'unknown'
       and not exists (select from hold_resolutions r where r.hold_id = op.id)
-      and not exists (select from hold_flags f where f.hold_id = op.id and f.flag = 'shortfall')
-    order by op.id, op.ordinal
-  loop
-    perform ledger_capture_above(above);
-  end loop;
+      and not exists (select from hold_flags f where f.hold_id = op.id)
+    on conflict do nothing;
+    insert into settlements (hold_id)
+    select distinct op.id from unnest(operations) op join hold_flags f on f.hold_id = op.id and f.flag = 'usage_unknown'
+    where op.operation = 'unknown' on conflict do nothing;
+  end if;
+
+  if any_above then
+    for above in
+      select distinct on (op.id) op.*
+      from unnest(operations) op join holds h on h.id = op.id
+      where op.operation = 'capture' and op.actual_micro > h.reserve_micro
+        and not exists (select from hold_resolutions r where r.hold_id = op.id)
+        and not exists (select from hold_flags f where f.hold_id = op.id and f.flag = 'shortfall')
+      order by op.id, op.ordinal
+    loop
+      perform ledger_capture_above(above);
+    end loop;
+  end if;
+
+  if any_budget then
+    perform ledger_move_budgets(operations);
+  end if;
 
   with asked as (
     select distinct on (op.id) op.* from unnest(operations) op where op.operation in ('capture', 'void') order by op.id, op.ordinal
@@ -100,21 +145,6 @@ begin
     update buckets b set posted_micro = b.posted_micro - s.captured, held_micro = b.held_micro - s.amount
     from (select bucket_id, sum(amount_micro)::bigint as amount, sum(captured)::bigint as captured from split group by bucket_id) s
     where b.id = s.bucket_id
-  ), budgets_moved as (
-    update budget_windows w set held_micro = w.held_micro - s.held, spent_micro = w.spent_micro + s.spent
-    from (
-      select x.budget_id, at.window_kind, at.starts_on, sum(x.held)::bigint as held, sum(x.spent)::bigint as spent
-      from (
-        select h.key_budget_id as budget_id, h.created_at, sum(s.amount_micro) as held, sum(s.captured) as spent
-        from split s join holds h on h.id = s.hold_id where h.key_budget_id is not null group by h.id
-        union all
-        select h.link_budget_id, h.created_at, sum(s.amount_micro), sum(s.captured)
-        from split s join holds h on h.id = s.hold_id
-        where h.link_budget_id is not null and s.payer_account_id <> h.actor_account_id group by h.id
-      ) x cross join lateral budget_windows_at(x.created_at) at
-      group by x.budget_id, at.window_kind, at.starts_on
-    ) s
-    where w.budget_id = s.budget_id and w.window_kind = s.window_kind and w.starts_on = s.starts_on
   )
   insert into transfers (kind, debit_id, credit_id, amount_micro, account_id, balance_after_micro, hold_id)
   select 'capture', s.bucket_id, -3, s.captured, s.payer_account_id,

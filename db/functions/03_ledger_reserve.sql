@@ -29,8 +29,8 @@ declare
   part record;
   n_next smallint := 0;
 begin
-  select * into key_bound from budget_rooms(c.key_budget_id) limit 1;
-  select * into link_bound from budget_rooms(c.link_budget_id) limit 1;
+  select * into key_bound from budget_rooms(c.key_budget_id) where c.key_budget_id is not null limit 1;
+  select * into link_bound from budget_rooms(c.link_budget_id) where c.link_budget_id is not null limit 1;
   owner_left := least(owners, coalesce(link_bound.room_micro, owners));
   funds := own + owner_left;
   granted := least(op.wanted_micro, funds, coalesce(key_bound.room_micro, op.wanted_micro));
@@ -44,7 +44,8 @@ begin
         'limit_micro', link_bound.limit_micro, 'spent_micro', link_bound.spent_micro, 'held_micro', link_bound.held_micro, 'required_micro', op.minimum_micro))::ledger_result;
     end if;
     return (op.ordinal, op.actor_account_id, 'insufficient_credits', funds, json_build_object('available_micro', funds, 'required_micro', op.minimum_micro,
-      'held_micro', (select coalesce(sum(held_micro), 0) from buckets where account_id in (op.actor_account_id, c.owner_account_id))))::ledger_result;
+      'held_micro', (select coalesce(sum(held_micro), 0) from buckets where account_id = op.actor_account_id)
+        + coalesce((select w.held_micro from budget_windows w where c.owner_account_id is not null and w.budget_id = c.link_budget_id and w.window_kind = 'total'), 0)))::ledger_result;
   end if;
 
   insert into holds (id, request_id, actor_account_id, family_id, credential_kind, credential_id, key_budget_id, link_budget_id,
@@ -72,12 +73,14 @@ begin
     raise exception 'hold % lacks % of its allocations', op.id, remaining using errcode = 'data_corrupted';
   end if;
 
-  insert into budget_windows (budget_id, window_kind, starts_on, held_micro)
-  select x.budget_id, at.window_kind, at.starts_on, x.held
-  from (values (c.key_budget_id, granted), (c.link_budget_id, greatest(granted - own, 0))) x (budget_id, held)
-  cross join budget_windows_at(now()) at
-  where x.budget_id is not null and x.held > 0
-  on conflict (budget_id, window_kind, starts_on) do update set held_micro = budget_windows.held_micro + excluded.held_micro;
+  if coalesce(c.key_budget_id, c.link_budget_id) is not null then
+    insert into budget_windows (budget_id, window_kind, starts_on, held_micro)
+    select x.budget_id, at.window_kind, at.starts_on, x.held
+    from (values (c.key_budget_id, granted), (c.link_budget_id, greatest(granted - own, 0))) x (budget_id, held)
+    cross join budget_windows_at(now()) at
+    where x.budget_id is not null and x.held > 0
+    on conflict (budget_id, window_kind, starts_on) do update set held_micro = budget_windows.held_micro + excluded.held_micro;
+  end if;
 
   return (op.ordinal, op.actor_account_id, 'reserved', granted, null)::ledger_result;
 end $$;
@@ -155,35 +158,38 @@ begin
   left join api_keys k on op.credential_kind = 'api_key' and k.id = op.credential_id and k.account_id = a.id
   left join sessions s on op.credential_kind = 'session' and s.id = op.credential_id and s.account_id = a.id;
 
-  with c as (
-    select x as candidate, (x.op).actor_account_id as actor, (x.op).wanted_micro as wanted, x.* from unnest(candidates) x where x.refusal is null
-  ), available as (
-    select p.account_id, coalesce(sum(b.posted_micro - b.held_micro) filter (where b.expires_at is null or b.expires_at > now()), 0)::bigint as micro
-    from (select actor as account_id from c union select owner_account_id from c where owner_account_id is not null) p
-    left join buckets b on b.account_id = p.account_id group by p.account_id
-  ), payer as (
-    -- one payer for all of an actor's wishes, or none: then the family is decided one by one
-    select w.actor, case when w.own_pays and own.micro >= w.wanted then w.actor
-                         when w.owner_account_id is not null and (not w.own_pays or own.micro = 0) then w.owner_account_id end as account_id
-    from (select actor, own_pays, owner_account_id, sum(wanted)::bigint as wanted from c group by actor, own_pays, owner_account_id) w
-    join available own on own.account_id = w.actor
-  ), misfit as (
-    select family_id from c join payer using (actor) where payer.account_id is null
-    union
-    select c.family_id from c join payer using (actor) join available f on f.account_id = payer.account_id
-    group by c.family_id, f.account_id, f.micro having sum(c.wanted) > f.micro
-    union
-    select x.family_id
-    from (select c.family_id, c.key_budget_id as budget_id, max(c.wanted) as largest, sum(c.wanted) as wanted from c where c.key_budget_id is not null group by c.family_id, c.key_budget_id
-          union all
-          select c.family_id, c.link_budget_id, max(c.wanted), sum(c.wanted) from c join payer using (actor)
-          where c.link_budget_id is not null and payer.account_id <> c.actor group by c.family_id, c.link_budget_id) x
-    cross join lateral budget_rooms(x.budget_id) room
-    where case when room.name = 'per_call' then x.largest else x.wanted end > room.room_micro
-  )
-  select array_agg((c.op, c.family_id, null, c.own_pays, c.owner_account_id, c.key_budget_id, c.link_budget_id, payer.account_id)::ledger_candidate)
-           filter (where c.family_id not in (select family_id from misfit)) into fitting
-  from c join payer using (actor);
+  -- for one or two, deciding them one by one is quicker than asking whether all fit
+  if cardinality(candidates) > 2 then
+    with c as (
+      select x as candidate, (x.op).actor_account_id as actor, (x.op).wanted_micro as wanted, x.* from unnest(candidates) x where x.refusal is null
+    ), available as (
+      select p.account_id, coalesce(sum(b.posted_micro - b.held_micro) filter (where b.expires_at is null or b.expires_at > now()), 0)::bigint as micro
+      from (select actor as account_id from c union select owner_account_id from c where owner_account_id is not null) p
+      left join buckets b on b.account_id = p.account_id group by p.account_id
+    ), payer as (
+      -- one payer for all of an actor's wishes, or none: then the family is decided one by one
+      select w.actor, case when w.own_pays and own.micro >= w.wanted then w.actor
+                           when w.owner_account_id is not null and (not w.own_pays or own.micro = 0) then w.owner_account_id end as account_id
+      from (select actor, own_pays, owner_account_id, sum(wanted)::bigint as wanted from c group by actor, own_pays, owner_account_id) w
+      join available own on own.account_id = w.actor
+    ), misfit as (
+      select family_id from c join payer using (actor) where payer.account_id is null
+      union
+      select c.family_id from c join payer using (actor) join available f on f.account_id = payer.account_id
+      group by c.family_id, f.account_id, f.micro having sum(c.wanted) > f.micro
+      union
+      select x.family_id
+      from (select c.family_id, c.key_budget_id as budget_id, max(c.wanted) as largest, sum(c.wanted) as wanted from c where c.key_budget_id is not null group by c.family_id, c.key_budget_id
+            union all
+            select c.family_id, c.link_budget_id, max(c.wanted), sum(c.wanted) from c join payer using (actor)
+            where c.link_budget_id is not null and payer.account_id <> c.actor group by c.family_id, c.link_budget_id) x
+      cross join lateral budget_rooms(x.budget_id) room
+      where case when room.name = 'per_call' then x.largest else x.wanted end > room.room_micro
+    )
+    select array_agg((c.op, c.family_id, null, c.own_pays, c.owner_account_id, c.key_budget_id, c.link_budget_id, payer.account_id)::ledger_candidate)
+             filter (where c.family_id not in (select family_id from misfit)) into fitting
+    from c join payer using (actor);
+  end if;
 
   if fitting is not null then
     perform ledger_reserve_fitting(fitting);

@@ -4,6 +4,7 @@ import { auditLedger } from '../ledger/audit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 
+/** What is kept up, and where findings go. */
 export interface UpkeepDeps {
   readonly db: Database
   readonly ledger: Ledger

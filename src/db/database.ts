@@ -55,14 +55,3 @@ export function openDatabase(options: PoolOptions): { db: Database; pool: pg.Poo
   pool.on('error', options.onIdleError)
   return { db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }) }), pool }
 }
-
-/** True for errors that mean that the database cannot be reached or is going away: answered as 503, never as 500. */
-export function isConnectionLost(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = (error as { code?: unknown }).code
-  if (typeof code === 'string' && /^(08|57P0)/.test(code)) return true
-  if (typeof code === 'string' && connectionErrors.has(code)) return true
-  return /Connection terminated|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end/.test(error.message)
-}
-
-const connectionErrors = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', '53300'])

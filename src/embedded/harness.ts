@@ -10,6 +10,7 @@ import { type RunningPostgres, startPostgres } from './postgres.ts'
 
 /** Everything here is ended by the test file's own end. */
 export const started: RunningPostgres[] = []
+/** Child processes to end with the file. */
 export const children: ChildProcess[] = []
 
 /** The folder of this test file, without links. Set before its tests run. */

@@ -1,6 +1,6 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { isConnectionLost } from '../db/database.ts'
 import type { Authenticator, Caller } from '../kernel/caller.ts'
+import { isConnectionLost } from '../kernel/connection-lost.ts'
 import { catalogue, errorBody, Fault } from '../kernel/errors.ts'
 import type { Random } from '../kernel/random.ts'
 import { requestId } from '../kernel/random.ts'
@@ -19,6 +19,7 @@ export interface Answered {
   readonly accountId: bigint | undefined
 }
 
+/** What a server is made of. */
 export interface ServerOptions {
   readonly routes: readonly Route[]
   readonly authenticator: Authenticator
@@ -238,7 +239,10 @@ function faultFrom(error: unknown): Fault {
 /** Bytes that are no HTTP request never reach a route; they get the documented body all the same. */
 function refuseUnparsed(random: Random) {
   return (error: Error & { code?: string }, socket: { writable: boolean; destroyed: boolean; end(text: string): void; destroy(): void }): void => {
-    if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return socket.destroy()
+    if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+      socket.destroy()
+      return
+    }
     const code = error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'invalid_body'
     const id = requestId(random)
     const fault = new Fault(code, code === 'invalid_body' ? { message: 'The request is not valid HTTP.' } : {})

@@ -10,6 +10,7 @@ export const MICROCREDITS_PER_CREDIT = 1_000_000n
 /** No amount that leaves the API may exceed what a JSON integer carries exactly (decisions 0); the database checks the same bound. */
 export const MICROCREDITS_MAX = 9_000_000_000_000_000n as Microcredits
 
+/** No Credits. */
 export const ZERO = 0n as Microcredits
 
 /** Takes an integer that is known to be an amount in microcredits. Refuses numbers that lost precision. */

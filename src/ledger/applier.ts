@@ -10,6 +10,7 @@ export interface FlushReport {
   readonly durationMs: number
 }
 
+/** What the applier stands on, and its limits. */
 export interface ApplierOptions {
   readonly lane: Lane
   readonly clock: Clock

@@ -14,6 +14,7 @@ export interface HoldIds {
   readonly lowest: bigint
 }
 
+/** Takes the first block of ids; rejects when the database cannot give one. */
 export async function createHoldIds(db: Database): Promise<HoldIds> {
   let current = await takeBlock(db)
   let left = BLOCK

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { applicationConnection, isConnectionLost } from '../db/database.ts'
+import { applicationConnection } from '../db/database.ts'
+import { isConnectionLost } from '../kernel/connection-lost.ts'
 import type { Applied, Operation, Status } from './operations.ts'
 import { wireForm } from './operations.ts'
 

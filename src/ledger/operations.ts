@@ -68,6 +68,7 @@ export const statuses = [
   'reserved', 'insufficient_credits', 'budget_exceeded', 'unauthorized', 'account_banned', 'account_deactivated', 'conflict',
   'captured', 'voided', 'shortfall', 'usage_unknown', 'already_resolved', 'hold_not_found',
 ] as const
+/** One of those answers. */
 export type Status = (typeof statuses)[number]
 
 /** The JSON that `ledger_apply` takes for an operation of a process. Amounts are exact: they stay below 2^53. */

@@ -42,6 +42,7 @@ export interface OpenCall {
 /** What the 402 answers of billed endpoints say about paying, by how many microcredits are missing. */
 export type PaymentHint = (shortfallMicro: bigint) => Readonly<Record<string, unknown>>
 
+/** What billed calls need from outside. */
 export interface CallsDeps {
   readonly ledger: Ledger
   readonly paymentHint: PaymentHint

@@ -9,6 +9,7 @@ import { ChatBody, ChatCompletion, ChatEstimate } from './schema.ts'
 import { answerChat, type ChatDeps, estimate, streamChat } from './service.ts'
 import type { Sink } from './stream.ts'
 
+/** What the chat routes need besides the service: idempotency and limits. */
 export interface ChatRouteDeps extends ChatDeps {
   readonly db: Database
   readonly processId: bigint

@@ -10,7 +10,8 @@ import type { ChatProvider, JsonObject, Usage } from '../../providers/provider.t
 import { ProviderLost } from '../../providers/provider.ts'
 import { attemptInOrder, type Attempted } from './attempts.ts'
 import { boundsOf, type Bounds, costOf, holdFor, outputTokensCovered, providerCostOf } from './bounds.ts'
-import { errorFrame, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
+import { countLocally, type LocalCount } from './local-count.ts'
+import { errorFrame, framesOf, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
 
 /** What a finished chat call was, for metrics: never with its content. */
 export interface ChatReport {
@@ -21,6 +22,7 @@ export interface ChatReport {
   readonly providerCostMicro: bigint | undefined
 }
 
+/** What a billed chat call needs from outside. */
 export interface ChatDeps extends CallsDeps {
   /** Models by id; a function, so that prices and models can change while calls run. */
   readonly models: () => ReadonlyMap<string, ModelConfig>
@@ -68,6 +70,8 @@ interface Running extends Priced {
   readonly call: OpenCall
   readonly attempted: Attempted
   readonly abort: AbortController
+  /** Where the operator chose to count what the provider does not report. */
+  readonly count: LocalCount | undefined
   readonly release: () => void
 }
 
@@ -86,7 +90,9 @@ export async function answerChat(deps: ChatDeps, request: ChatCall): Promise<Cha
   try {
     if (outcome.kind === 'stream') throw new ProviderLost('a stream came where a whole answer was asked for')
     if (outcome.kind === 'lost') throw new ProviderLost(outcome.message)
-    const settled = await settle(deps, running, outcome.usage, 'success', 'the provider reported no usage')
+    running.count?.see(outcome.body)
+    const usage = outcome.usage ?? (await running.count?.usage().catch(() => undefined))
+    const settled = await settle(deps, running, usage, 'success', 'the provider reported no usage')
     const body: JsonObject = { ...outcome.body, model: running.model.id }
     if (typeof body.usage === 'object' && body.usage !== null && settled.chargedMicro !== undefined) {
       body.usage = { ...body.usage, cost_micro: Number(settled.chargedMicro) }
@@ -130,7 +136,7 @@ function price(deps: Pick<ChatDeps, 'models' | 'clock'>, body: JsonObject): Pric
 /** Holds the money, then asks the provider. A refusal of the provider gives the hold back. */
 async function begin(deps: ChatDeps, request: ChatCall, stream: boolean): Promise<Running> {
   const priced = price(deps, request.body)
-  const { model, bounds } = priced
+  const { model } = priced
   const call = await openCall(deps, {
     caller: request.caller,
     requestId: request.requestId,
@@ -147,7 +153,8 @@ async function begin(deps: ChatDeps, request: ChatCall, stream: boolean): Promis
   try {
     const body = bodyFor(request.body, priced, call.reserveMicro, stream)
     const attempted = await attemptInOrder(deps.providers, model, { body, stream, requestId: request.requestId, signal: abort.signal }, deps.onAttempt)
-    return { ...priced, bounds, call, attempted, abort, release }
+    const count = attempted.route.missingUsage === 'count' ? countLocally(body) : undefined
+    return { ...priced, call, attempted, abort, count, release }
   } catch (error) {
     release()
     const settled = error instanceof Fault ? await call.release() : await call.unknown('the provider adapter failed')
@@ -174,8 +181,8 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
   let drain: NodeJS.Timeout | undefined
   try {
     if (outcome.kind === 'lost') throw new ProviderLost(outcome.message)
-    if (outcome.kind === 'answer') throw new ProviderLost('a whole answer came where a stream was asked for')
-    for await (const batch of outcome.batches) {
+    for await (const batch of outcome.kind === 'answer' ? framesOf(outcome.body) : outcome.batches) {
+      if (running.count) for (const frame of batch) see(running.count, frame)
       const text = rewriteBatch(batch, seen, { modelId: running.model.id, includeUsage: to.includeUsage })
       // the client may be gone: what the provider does is paid for all the same, so it is read to its end
       if (sink.gone) drain ??= setTimeout(() => running.abort.abort(new Error('the drain limit was reached')), deps.drainMs)
@@ -189,13 +196,23 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
   const broken = lost ?? seen.error?.message
   let ending = ''
   try {
-    const settled = await settle(deps, running, seen.usage, broken === undefined ? 'success' : 'failed', broken ?? 'the provider reported no usage')
+    // a count of what was seen says nothing of what a broken stream still did
+    const usage = seen.usage ?? (broken === undefined ? await running.count?.usage().catch(() => undefined) : undefined)
+    const settled = await settle(deps, running, usage, broken === undefined ? 'success' : 'failed', broken ?? 'the provider reported no usage')
     if (broken !== undefined) ending = errorFrame('upstream_interrupted', interruption(broken, settled), to.requestId)
     else ending = `${to.includeUsage ? usageFrame(seen, running.model.id, settled.chargedMicro) : ''}data: [DONE]\n\n`
   } catch (error) {
     ending = errorFrame(error instanceof Fault ? error.code : 'internal_error', undefined, to.requestId)
   }
   await sink.write(ending)
+}
+
+function see(count: LocalCount, frame: string): void {
+  try {
+    count.see(JSON.parse(frame) as JsonObject)
+  } catch {
+    // what is no JSON has no tokens
+  }
 }
 
 function interruption(reason: string, settled: Settled): string {

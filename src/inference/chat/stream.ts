@@ -90,3 +90,18 @@ export function errorFrame(code: ErrorCode, message: string | undefined, request
   const fault = new Fault(code, message === undefined ? {} : { message })
   return `data: ${JSON.stringify({ error: { message: fault.message, type: fault.refusal.type, code, param: null, request_id: requestId } })}\n\n`
 }
+
+/** A whole answer as the frames of a stream, for providers that do not stream: one frame for all choices, and the usage. */
+export async function* framesOf(answer: JsonObject): AsyncGenerator<readonly string[]> {
+  const { choices, usage, object: _object, ...head } = answer
+  const chunk = { ...head, object: 'chat.completion.chunk' }
+  const deltas = (Array.isArray(choices) ? (choices as JsonObject[]) : []).map(({ message, ...choice }) => ({ ...choice, delta: withToolIndexes(message) }))
+  yield [JSON.stringify({ ...chunk, choices: deltas }), ...(usage ? [JSON.stringify({ ...chunk, choices: [], usage })] : [])]
+}
+
+/** Tool calls of a delta carry their index, which those of a whole message do not. */
+function withToolIndexes(message: unknown): JsonObject {
+  const delta = (message ?? {}) as JsonObject
+  if (!Array.isArray(delta.tool_calls)) return delta
+  return { ...delta, tool_calls: (delta.tool_calls as JsonObject[]).map((call, index) => ({ index, ...call })) }
+}

@@ -5,6 +5,7 @@ import { Closed, integer, Micro } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
+/** Where the models come from. */
 export interface ModelsDeps {
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly clock: Clock

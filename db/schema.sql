@@ -1,0 +1,612 @@
+-- Generated from the migrated database by `npm run generate`. Do not edit: write a migration.
+-- What all migrations together make, for people who review a change. Function bodies stand in db/functions.
+
+create domain microcredits as bigint CHECK (((VALUE >= 0) AND (VALUE <= '9000000000000000'::bigint)));
+
+create type account_role as enum ('user', 'admin');
+create type account_status as enum ('active', 'banned', 'deactivated');
+create type account_type as enum ('owner', 'agent');
+create type attempt_state as enum ('active', 'rejected', 'failed_onchain', 'replaced', 'mismatch', 'abandoned', 'settled');
+create type billing_mode as enum ('self_only', 'self_then_owner', 'owner_only');
+create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
+create type budget_window as enum ('daily', 'monthly', 'total');
+create type call_outcome as enum ('success', 'failed');
+create type challenge_purpose as enum ('agent_sign_in', 'owner_wallet_binding', 'wallet_linking');
+create type credential_kind as enum ('api_key', 'session', 'operator');
+create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
+create type hold_flag as enum ('usage_unknown', 'shortfall');
+create type order_status as enum ('pending', 'confirming', 'completed', 'expired', 'review_required');
+create type resolution_kind as enum ('captured', 'voided');
+create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry');
+create type transfer_state as enum ('seen', 'orphaned', 'matched', 'credited', 'unmatched', 'ignored', 'final');
+
+create type ledger_candidate as (
+  op ledger_reservation,
+  family_id bigint,
+  refusal text,
+  own_pays boolean,
+  owner_account_id bigint,
+  key_budget_id bigint,
+  link_budget_id bigint,
+  payer_account_id bigint
+);
+create type ledger_reservation as (
+  ordinal integer,
+  id bigint,
+  request_id text,
+  actor_account_id bigint,
+  credential_kind credential_kind,
+  credential_id bigint,
+  wanted_micro bigint,
+  minimum_micro bigint,
+  category text,
+  subject text,
+  process_id bigint,
+  detail json
+);
+create type ledger_resolution as (
+  ordinal integer,
+  id bigint,
+  operation text,
+  actual_micro bigint,
+  outcome call_outcome,
+  usage json,
+  reason text,
+  resolved_by text
+);
+create type ledger_result as (
+  ordinal integer,
+  actor_account_id bigint,
+  status text,
+  amount_micro bigint,
+  detail json
+);
+
+create sequence hold_ids as bigint increment by 1000 start with 1;
+
+create table accounts (
+  id bigint generated always as identity not null,
+  account_type account_type not null,
+  status account_status default 'active'::account_status not null,
+  role account_role default 'user'::account_role not null,
+  wallet_address text,
+  email text,
+  label text,
+  family_id bigint not null,
+  created_at timestamp with time zone default now() not null,
+  constraint accounts_pkey PRIMARY KEY (id),
+  constraint accounts_wallet_address_key UNIQUE (wallet_address),
+  constraint accounts_family_id_fkey FOREIGN KEY (family_id) REFERENCES families(id),
+  constraint accounts_wallet_address_check CHECK (((wallet_address = lower(wallet_address)) AND (wallet_address ~ '^0x[0-9a-f]{40}$'::text)))
+);
+CREATE INDEX accounts_family ON accounts USING btree (family_id);
+
+create table agent_links (
+  agent_account_id bigint not null,
+  owner_account_id bigint not null,
+  billing_mode billing_mode default 'self_then_owner'::billing_mode not null,
+  funding_paused boolean default false not null,
+  budget_id bigint,
+  created_at timestamp with time zone default now() not null,
+  constraint agent_links_pkey PRIMARY KEY (agent_account_id),
+  constraint agent_links_agent_account_id_fkey FOREIGN KEY (agent_account_id) REFERENCES accounts(id),
+  constraint agent_links_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id),
+  constraint agent_links_owner_account_id_fkey FOREIGN KEY (owner_account_id) REFERENCES accounts(id),
+  constraint agent_links_check CHECK ((agent_account_id <> owner_account_id))
+);
+CREATE INDEX agent_links_owner ON agent_links USING btree (owner_account_id);
+
+create table api_keys (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  secret_hash bytea not null,
+  name text default ''::text not null,
+  prefix text not null,
+  last4 text not null,
+  budget_id bigint,
+  created_at timestamp with time zone default now() not null,
+  last_used_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint api_keys_pkey PRIMARY KEY (id),
+  constraint api_keys_secret_hash_key UNIQUE (secret_hash),
+  constraint api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint api_keys_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id)
+);
+CREATE INDEX api_keys_account ON api_keys USING btree (account_id, id);
+
+create table buckets (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  kind bucket_kind not null,
+  expires_at timestamp with time zone,
+  created_at timestamp with time zone default now() not null,
+  posted_micro microcredits default 0 not null,
+  held_micro microcredits default 0 not null,
+  constraint buckets_pkey PRIMARY KEY (id),
+  constraint buckets_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint buckets_check CHECK (((held_micro)::bigint <= (posted_micro)::bigint))
+) with (fillfactor=50);
+CREATE INDEX buckets_account ON buckets USING btree (account_id);
+CREATE UNIQUE INDEX buckets_without_expiry ON buckets USING btree (account_id, kind) WHERE expires_at IS NULL;
+
+create table budget_windows (
+  budget_id bigint not null,
+  window_kind budget_window not null,
+  starts_on date not null,
+  spent_micro microcredits default 0 not null,
+  held_micro microcredits default 0 not null,
+  constraint budget_windows_pkey PRIMARY KEY (budget_id, window_kind, starts_on),
+  constraint budget_windows_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id)
+) with (fillfactor=50);
+
+create table budgets (
+  id bigint generated always as identity not null,
+  per_call_micro microcredits,
+  daily_micro microcredits,
+  monthly_micro microcredits,
+  total_micro microcredits,
+  created_at timestamp with time zone default now() not null,
+  constraint budgets_pkey PRIMARY KEY (id)
+);
+
+create table chain_blocks (
+  chain_id bigint not null,
+  number bigint not null,
+  hash text not null,
+  at timestamp with time zone not null,
+  constraint chain_blocks_pkey PRIMARY KEY (chain_id, number)
+);
+
+create table chain_cursors (
+  chain_id bigint not null,
+  block bigint not null,
+  hash text not null,
+  head_block bigint not null,
+  head_at timestamp with time zone not null,
+  safe_block bigint not null,
+  finalized_block bigint not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint chain_cursors_pkey PRIMARY KEY (chain_id)
+);
+
+create table chain_receipts (
+  chain_id bigint not null,
+  tx_hash text not null,
+  log_position integer not null,
+  grant_id bigint not null,
+  rail grant_source not null,
+  created_at timestamp with time zone default now() not null,
+  constraint chain_receipts_pkey PRIMARY KEY (chain_id, tx_hash, log_position),
+  constraint chain_receipts_grant_id_key UNIQUE (grant_id),
+  constraint chain_receipts_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES credit_grants(id),
+  constraint chain_receipts_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON chain_receipts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table chain_transfers (
+  chain_id bigint not null,
+  tx_hash text not null,
+  log_position integer not null,
+  block bigint not null,
+  block_hash text not null,
+  block_at timestamp with time zone not null,
+  token_address text not null,
+  payer text not null,
+  recipient text not null,
+  amount numeric(78,0) not null,
+  state transfer_state default 'seen'::transfer_state not null,
+  order_id uuid,
+  note text,
+  resolution text,
+  resolved_at timestamp with time zone,
+  constraint chain_transfers_pkey PRIMARY KEY (chain_id, tx_hash, log_position),
+  constraint chain_transfers_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint chain_transfers_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX chain_transfers_open ON chain_transfers USING btree (chain_id, block) WHERE state = ANY (ARRAY['seen'::transfer_state, 'matched'::transfer_state, 'credited'::transfer_state]);
+CREATE INDEX chain_transfers_order ON chain_transfers USING btree (order_id);
+CREATE INDEX chain_transfers_unmatched ON chain_transfers USING btree (state) WHERE state = 'unmatched'::transfer_state AND resolved_at IS NULL;
+
+create table challenges (
+  id text not null,
+  purpose challenge_purpose not null,
+  wallet_address text not null,
+  message text not null,
+  owner_account_id bigint,
+  agent_account_id bigint,
+  delegation_id bigint,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  consumed_at timestamp with time zone,
+  failed_attempts smallint default 0 not null,
+  constraint challenges_pkey PRIMARY KEY (id),
+  constraint challenges_agent_account_id_fkey FOREIGN KEY (agent_account_id) REFERENCES accounts(id),
+  constraint challenges_owner_account_id_fkey FOREIGN KEY (owner_account_id) REFERENCES accounts(id),
+  constraint challenges_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
+);
+CREATE INDEX challenges_expiry ON challenges USING btree (expires_at);
+CREATE INDEX challenges_wallet ON challenges USING btree (wallet_address, created_at);
+
+create table credit_grants (
+  id bigint generated always as identity not null,
+  source grant_source not null,
+  source_id text not null,
+  account_id bigint not null,
+  bucket_id bigint not null,
+  amount_micro microcredits not null,
+  reason text not null,
+  granted_by text not null,
+  created_at timestamp with time zone default now() not null,
+  constraint credit_grants_pkey PRIMARY KEY (id),
+  constraint credit_grants_source_source_id_key UNIQUE (source, source_id),
+  constraint credit_grants_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint credit_grants_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES buckets(id),
+  constraint credit_grants_amount_micro_check CHECK (((amount_micro)::bigint > 0))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table families (
+  id bigint not null,
+  version bigint default 0 not null,
+  constraint families_pkey PRIMARY KEY (id)
+) with (fillfactor=50);
+
+create table hold_allocations (
+  hold_id bigint not null,
+  n smallint not null,
+  bucket_id bigint not null,
+  payer_account_id bigint not null,
+  amount_micro microcredits not null,
+  supplemental boolean default false not null,
+  constraint hold_allocations_pkey PRIMARY KEY (hold_id, n),
+  constraint hold_allocations_amount_micro_check CHECK (((amount_micro)::bigint > 0))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON hold_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table hold_flags (
+  hold_id bigint not null,
+  flag hold_flag not null,
+  actual_micro microcredits,
+  outcome call_outcome,
+  usage json,
+  detail text not null,
+  flagged_at timestamp with time zone default now() not null,
+  constraint hold_flags_pkey PRIMARY KEY (hold_id, flag),
+  constraint hold_flags_check CHECK (((flag = 'shortfall'::hold_flag) = (actual_micro IS NOT NULL)))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON hold_flags FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table hold_resolutions (
+  hold_id bigint not null,
+  kind resolution_kind not null,
+  outcome call_outcome not null,
+  actual_micro microcredits not null,
+  usage json,
+  resolved_by text,
+  reason text,
+  resolved_at timestamp with time zone default now() not null,
+  constraint hold_resolutions_pkey PRIMARY KEY (hold_id),
+  constraint hold_resolutions_check CHECK (((kind = 'captured'::resolution_kind) OR ((actual_micro)::bigint = 0)))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON hold_resolutions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table holds (
+  id bigint not null,
+  request_id text not null,
+  actor_account_id bigint not null,
+  family_id bigint not null,
+  credential_kind credential_kind not null,
+  credential_id bigint not null,
+  key_budget_id bigint,
+  link_budget_id bigint,
+  category text not null,
+  subject text not null,
+  reserve_micro microcredits not null,
+  wanted_micro microcredits not null,
+  minimum_micro microcredits not null,
+  process_id bigint,
+  detail json,
+  created_at timestamp with time zone default now() not null,
+  constraint holds_pkey PRIMARY KEY (id),
+  constraint holds_request_id_key UNIQUE (request_id),
+  constraint holds_reserve_micro_check CHECK (((reserve_micro)::bigint > 0))
+);
+CREATE INDEX holds_actor_time ON holds USING btree (actor_account_id, created_at);
+CREATE INDEX holds_funded_time ON holds USING btree (family_id, created_at) WHERE family_id <> actor_account_id;
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table idempotency_keys (
+  account_id bigint not null,
+  route text not null,
+  key text not null,
+  fingerprint bytea not null,
+  process_id bigint not null,
+  request_id text not null,
+  created_at timestamp with time zone default now() not null,
+  completed_at timestamp with time zone,
+  status smallint,
+  headers jsonb,
+  body text,
+  constraint idempotency_keys_pkey PRIMARY KEY (account_id, route, key),
+  constraint idempotency_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint idempotency_keys_check CHECK (((completed_at IS NULL) = (status IS NULL)))
+);
+CREATE INDEX idempotency_keys_age ON idempotency_keys USING btree (created_at);
+
+create table order_attempts (
+  id uuid not null,
+  order_id uuid not null,
+  state attempt_state default 'active'::attempt_state not null,
+  source text not null,
+  created_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint order_attempts_pkey PRIMARY KEY (id),
+  constraint order_attempts_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint order_attempts_source_check CHECK ((source = ANY (ARRAY['reserved'::text, 'registered'::text, 'watched'::text])))
+);
+CREATE UNIQUE INDEX order_attempts_active ON order_attempts USING btree (order_id) WHERE state = 'active'::attempt_state;
+CREATE INDEX order_attempts_order ON order_attempts USING btree (order_id);
+
+create table order_events (
+  order_id uuid not null,
+  n integer not null,
+  from_status order_status,
+  to_status order_status not null,
+  event text not null,
+  actor text not null,
+  data jsonb default '{}'::jsonb not null,
+  at timestamp with time zone not null,
+  constraint order_events_pkey PRIMARY KEY (order_id, n),
+  constraint order_events_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON order_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table order_hashes (
+  order_id uuid not null,
+  tx_hash text not null,
+  chain_id bigint not null,
+  registered_at timestamp with time zone not null,
+  refused text,
+  seen_nonce bigint,
+  constraint order_hashes_pkey PRIMARY KEY (order_id, tx_hash),
+  constraint order_hashes_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
+  constraint order_hashes_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX order_hashes_hash ON order_hashes USING btree (chain_id, tx_hash);
+
+create table orders (
+  id uuid not null,
+  payer_account_id bigint not null,
+  account_id bigint not null,
+  payer_address text not null,
+  asset_id text not null,
+  chain_id bigint not null,
+  token_address text not null,
+  recipient_address text not null,
+  amount_micro microcredits not null,
+  credit_micro microcredits not null,
+  rate_ppm bigint not null,
+  status order_status default 'pending'::order_status not null,
+  payment_attempt_id uuid,
+  tx_hash text,
+  idempotency_key text not null,
+  idempotency_fingerprint bytea not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  grant_id bigint,
+  review_reason text,
+  review_opened_at timestamp with time zone,
+  review_resolved_at timestamp with time zone,
+  review_resolution text,
+  received_micro microcredits,
+  constraint orders_pkey PRIMARY KEY (id),
+  constraint orders_payer_account_id_idempotency_key_key UNIQUE (payer_account_id, idempotency_key),
+  constraint orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint orders_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES credit_grants(id),
+  constraint orders_payer_account_id_fkey FOREIGN KEY (payer_account_id) REFERENCES accounts(id),
+  constraint orders_amount_micro_check CHECK (((amount_micro)::bigint > 0)),
+  constraint orders_credit_micro_check CHECK (((credit_micro)::bigint > 0)),
+  constraint orders_payer_address_check CHECK ((payer_address = lower(payer_address))),
+  constraint orders_rate_ppm_check CHECK ((rate_ppm > 0)),
+  constraint orders_recipient_address_check CHECK ((recipient_address = lower(recipient_address))),
+  constraint orders_token_address_check CHECK ((token_address = lower(token_address))),
+  constraint orders_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX orders_account ON orders USING btree (payer_account_id, created_at DESC, id);
+CREATE INDEX orders_open ON orders USING btree (chain_id, payer_address, amount_micro) WHERE status = ANY (ARRAY['pending'::order_status, 'confirming'::order_status, 'expired'::order_status]);
+CREATE INDEX orders_review ON orders USING btree (payer_account_id) WHERE status = 'review_required'::order_status;
+CREATE INDEX orders_watched ON orders USING btree (status, expires_at) WHERE status = ANY (ARRAY['pending'::order_status, 'confirming'::order_status]);
+
+create table outbox (
+  id bigint generated always as identity not null,
+  event text not null,
+  account_id bigint not null,
+  object_id text not null,
+  payload jsonb not null,
+  created_at timestamp with time zone default now() not null,
+  delivered_at timestamp with time zone,
+  constraint outbox_pkey PRIMARY KEY (id),
+  constraint outbox_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+CREATE INDEX outbox_waiting ON outbox USING btree (id) WHERE delivered_at IS NULL;
+
+create table processes (
+  id bigint generated always as identity not null,
+  host text not null,
+  pid integer not null,
+  oldest_hold_id bigint default 0 not null,
+  started_at timestamp with time zone default now() not null,
+  heartbeat_at timestamp with time zone default now() not null,
+  ended_at timestamp with time zone,
+  constraint processes_pkey PRIMARY KEY (id)
+);
+CREATE INDEX processes_alive ON processes USING btree (id) WHERE ended_at IS NULL;
+
+create table reconciliations (
+  id bigint generated always as identity not null,
+  asset_id text not null,
+  block bigint not null,
+  received numeric(78,0) not null,
+  credited numeric(78,0) not null,
+  unmatched numeric(78,0) not null,
+  drift numeric(78,0) not null,
+  at timestamp with time zone default now() not null,
+  constraint reconciliations_pkey PRIMARY KEY (id)
+);
+CREATE INDEX reconciliations_latest ON reconciliations USING btree (asset_id, id DESC);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reconciliations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table schema_migrations (
+  name text not null,
+  kind text not null,
+  checksum text not null,
+  applied_at timestamp with time zone default now() not null,
+  constraint schema_migrations_pkey PRIMARY KEY (name)
+);
+
+create table sessions (
+  id bigint generated always as identity not null,
+  sid uuid not null,
+  account_id bigint not null,
+  generation integer default 0 not null,
+  device text default ''::text not null,
+  created_at timestamp with time zone default now() not null,
+  last_used_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  constraint sessions_pkey PRIMARY KEY (id),
+  constraint sessions_sid_key UNIQUE (sid),
+  constraint sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+) with (fillfactor=80);
+CREATE INDEX sessions_account ON sessions USING btree (account_id, id);
+
+create table settlements (
+  id bigint generated always as identity not null,
+  hold_id bigint not null,
+  created_at timestamp with time zone default now() not null,
+  constraint settlements_pkey PRIMARY KEY (id),
+  constraint settlements_hold_id_key UNIQUE (hold_id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table signing_keys (
+  kid text not null,
+  sealed_seed bytea not null,
+  created_at timestamp with time zone default now() not null,
+  retired_at timestamp with time zone,
+  verifies_until timestamp with time zone,
+  constraint signing_keys_pkey PRIMARY KEY (kid),
+  constraint signing_keys_check CHECK (((retired_at IS NULL) = (verifies_until IS NULL)))
+);
+CREATE UNIQUE INDEX signing_keys_one_active ON signing_keys USING btree ((true)) WHERE retired_at IS NULL;
+
+create table system_accounts (
+  id bigint not null,
+  name text not null,
+  constraint system_accounts_pkey PRIMARY KEY (id),
+  constraint system_accounts_name_key UNIQUE (name),
+  constraint system_accounts_id_check CHECK ((id < 0))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON system_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table transfers (
+  id bigint generated always as identity not null,
+  kind transfer_kind not null,
+  debit_id bigint not null,
+  credit_id bigint not null,
+  amount_micro microcredits not null,
+  account_id bigint not null,
+  balance_after_micro microcredits not null,
+  hold_id bigint,
+  grant_id bigint,
+  refund_id bigint,
+  moved_at timestamp with time zone default now() not null,
+  constraint transfers_pkey PRIMARY KEY (id),
+  constraint transfers_amount_micro_check CHECK (((amount_micro)::bigint > 0)),
+  constraint transfers_check CHECK (((debit_id < 0) <> (credit_id < 0)))
+);
+CREATE INDEX transfers_account ON transfers USING btree (account_id, id);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- function account_available_micro(account bigint) returns bigint; sql, stable
+-- function account_posted_micro(account bigint) returns bigint; sql, stable
+-- function account_spendable_micro(account bigint) returns bigint; plpgsql, stable
+-- function budget_rooms(budget bigint) returns TABLE(name text, limit_micro bigint, spent_micro bigint, held_micro bigint, room_micro bigint); sql, stable
+-- function budget_windows_at(moment timestamp with time zone) returns TABLE(window_kind budget_window, starts_on date); sql, immutable
+-- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
+-- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
+-- function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) returns TABLE(grant_id bigint, repeated boolean); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) returns TABLE(outcome text, grant_id bigint, taken_by text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_lock_families(account_ids bigint[]) returns void; plpgsql, volatile
+-- function ledger_move_budgets(operations ledger_resolution[]) returns void; sql, volatile
+-- function ledger_reserve(operations ledger_reservation[]) returns ledger_result[]; plpgsql, volatile
+-- function ledger_reserve_fitting(candidates ledger_candidate[]) returns void; plpgsql, volatile
+-- function ledger_reserve_one(c ledger_candidate) returns ledger_result; plpgsql, volatile
+-- function ledger_resolve(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
+-- function refuse_change() returns trigger; plpgsql, volatile
+
+grant insert, select, update on accounts to farebox_app;
+grant delete, insert, select, update on agent_links to farebox_app;
+grant insert, select, update on api_keys to farebox_app;
+grant select on buckets to farebox_app;
+grant select on budget_windows to farebox_app;
+grant insert, select, update on budgets to farebox_app;
+grant delete, insert, select, update on chain_blocks to farebox_app;
+grant insert, select, update on chain_cursors to farebox_app;
+grant select on chain_receipts to farebox_app;
+grant insert, select, update on chain_transfers to farebox_app;
+grant delete, insert, select, update on challenges to farebox_app;
+grant select on credit_grants to farebox_app;
+grant insert, select, update on families to farebox_app;
+grant execute on function account_available_micro(account bigint) to farebox_app;
+grant execute on function account_posted_micro(account bigint) to farebox_app;
+grant execute on function account_spendable_micro(account bigint) to farebox_app;
+grant execute on function budget_rooms(budget bigint) to farebox_app;
+grant execute on function budget_windows_at(moment timestamp with time zone) to farebox_app;
+grant execute on function ledger_apply(operations json) to farebox_app;
+grant execute on function ledger_audit() to farebox_app;
+grant execute on function ledger_capture_above(op ledger_resolution) to farebox_app;
+grant execute on function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) to farebox_app;
+grant execute on function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) to farebox_app;
+grant execute on function ledger_lock_families(account_ids bigint[]) to farebox_app;
+grant execute on function ledger_move_budgets(operations ledger_resolution[]) to farebox_app;
+grant execute on function ledger_reserve(operations ledger_reservation[]) to farebox_app;
+grant execute on function ledger_reserve_fitting(candidates ledger_candidate[]) to farebox_app;
+grant execute on function ledger_reserve_one(c ledger_candidate) to farebox_app;
+grant execute on function ledger_resolve(operations ledger_resolution[]) to farebox_app;
+grant execute on function refuse_change() to farebox_app;
+grant select on hold_allocations to farebox_app;
+grant select on hold_flags to farebox_app;
+grant select on hold_resolutions to farebox_app;
+grant select on holds to farebox_app;
+grant delete, insert, select, update on idempotency_keys to farebox_app;
+grant insert, select, update on order_attempts to farebox_app;
+grant insert, select on order_events to farebox_app;
+grant insert, select, update on order_hashes to farebox_app;
+grant insert, select, update on orders to farebox_app;
+grant insert, select, update on outbox to farebox_app;
+grant insert, select, update on processes to farebox_app;
+grant insert, select on reconciliations to farebox_app;
+grant usage on schema public to farebox_app;
+grant usage on schema public to public;
+grant select on schema_migrations to farebox_app;
+grant usage on sequence accounts_id_seq to farebox_app;
+grant usage on sequence api_keys_id_seq to farebox_app;
+grant usage on sequence buckets_id_seq to farebox_app;
+grant usage on sequence budgets_id_seq to farebox_app;
+grant usage on sequence credit_grants_id_seq to farebox_app;
+grant usage on sequence hold_ids to farebox_app;
+grant usage on sequence outbox_id_seq to farebox_app;
+grant usage on sequence processes_id_seq to farebox_app;
+grant usage on sequence reconciliations_id_seq to farebox_app;
+grant usage on sequence sessions_id_seq to farebox_app;
+grant usage on sequence settlements_id_seq to farebox_app;
+grant usage on sequence transfers_id_seq to farebox_app;
+grant insert, select, update on sessions to farebox_app;
+grant select on settlements to farebox_app;
+grant insert, select, update on signing_keys to farebox_app;
+grant select on system_accounts to farebox_app;
+grant select on transfers to farebox_app;
