@@ -2,6 +2,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage } from 'viem/siwe'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newWallet, startServers, type TestServers } from '../../../test/servers.ts'
+import * as accounts from '../accounts/store.ts'
 
 let servers: TestServers
 beforeAll(async () => {
@@ -95,18 +96,24 @@ test('an account whose keys are all revoked gets no other first key by signing i
   expect((await servers.signIn(wallet)).apiKey).toBe('')
 })
 
-test('an Agent without keys, such as one that an owner linked first, gets its first key by signing in', async () => {
-  const wallet = newWallet()
-  const { id } = (
-    await servers.database.sql<{ id: string }>(
-      `with f as (insert into families values (900001) returning id)
-    insert into accounts (id, account_type, wallet_address, family_id) overriding system value select id, 'agent', $1, id from f returning id`,
-      [wallet.address.toLowerCase()],
+test('an Agent without keys, such as one that an owner linked first, gets one first key, however often it signs in at once', async () => {
+  for (let round = 0; round < 3; round++) {
+    const wallet = newWallet()
+    const accountId = await servers.database.db.transaction().execute((tx) =>
+      accounts.insert(tx, {
+        accountType: 'agent',
+        walletAddress: wallet.address,
+        email: undefined,
+        label: undefined,
+      }),
     )
-  )[0] ?? { id: '' }
-  const agent = await servers.signIn(wallet)
-  expect(agent.accountId).toBe(BigInt(id))
-  expect(agent.apiKey).toMatch(/^fbx_/)
+    const proofs = await Promise.all([1, 2, 3, 4, 5].map(() => signed(wallet)))
+    const answers = await Promise.all(
+      proofs.map(({ id, signature }, index) => verify(id, signature, index % 2)),
+    )
+    for (const { json } of answers) expect(json.account.id).toBe(Number(accountId))
+    expect(answers.filter(({ json }) => json.tokens.api_key !== '')).toHaveLength(1)
+  }
 })
 
 test('an unknown wallet signs in, is granted Credits, and its first call is billed, by session and by key', async () => {
