@@ -80,8 +80,10 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
       refuses: ['api_key_not_found'],
       handle: async ({ caller, params, requestId }) => {
         if (
-          (await store.revoke(deps.db, { accountId: caller.accountId, id: BigInt(params.id) })) ===
-          0n
+          (await store.revokeOf(deps.db, {
+            accountId: caller.accountId,
+            id: BigInt(params.id),
+          })) === 0n
         )
           throw new Fault('api_key_not_found')
         return { ok: true, request_id: requestId }
@@ -96,7 +98,7 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
       replies: { 200: Done },
       refuses: [],
       handle: async ({ caller, requestId }) => {
-        await store.revoke(deps.db, { accountId: caller.accountId })
+        await store.revokeOf(deps.db, { accountId: caller.accountId })
         return { ok: true, request_id: requestId }
       },
     }),

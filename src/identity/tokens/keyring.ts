@@ -1,4 +1,4 @@
-import type { Database } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Random } from '../../kernel/random.ts'
 import { LONGEST_LIFETIME_SECONDS } from './kinds.ts'
@@ -107,16 +107,14 @@ export async function openKeyring(deps: KeyringDeps): Promise<Keyring> {
  * ends every older key now, for keys that leaked: everyone has to sign in again. Gives the new key's id.
  */
 export async function rotateSigningKey(
-  deps: Omit<KeyringDeps, 'clock'>,
-  { dropOld }: { dropOld: boolean },
+  tx: Tx,
+  wanted: { pepper: Buffer; random: Random; dropOld: boolean },
 ): Promise<string> {
-  const key = newSealedKey(deps, sealingKey(deps.pepper))
+  const key = newSealedKey(wanted, sealingKey(wanted.pepper))
   // servers that have not noticed yet go on signing with the old key for a while
   const verifiesForSeconds = LONGEST_LIFETIME_SECONDS + (2 * RELOAD_AFTER_MS) / 1000
-  await deps.db.transaction().execute(async (tx) => {
-    await store.replace(tx, key, verifiesForSeconds)
-    if (dropOld) await store.dropRetired(tx)
-  })
+  await store.replace(tx, key, verifiesForSeconds)
+  if (wanted.dropOld) await store.dropRetired(tx)
   return key.kid
 }
 

@@ -2,12 +2,8 @@ import { createHmac, generateKeyPairSync, randomBytes, sign as signBytes } from 
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import type { ProgramSurroundings } from '../../app/surroundings.ts'
-import { readTextFile } from '../../config/read-file.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom } from '../../kernel/random.ts'
-import { runProgram } from '../../operator/program.ts'
-import { signingKeyCommands } from '../../operator/signing-key.ts'
 import { openKeyring, rotateSigningKey } from './keyring.ts'
 import { LONGEST_LIFETIME_SECONDS, type TokenKind, tokenKinds } from './kinds.ts'
 import { keyPairOf, seal, sealingKey, unseal } from './seal.ts'
@@ -21,6 +17,10 @@ let aheadMs = 0
 let monotonicMs = 0
 const clock: Clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => monotonicMs }
 const deps = () => ({ db: database.db, random: systemRandom, pepper, clock })
+const rotate = (dropOld: boolean) =>
+  database.db
+    .transaction()
+    .execute((tx) => rotateSigningKey(tx, { pepper, random: systemRandom, dropOld }))
 const newTokens = async (): Promise<Tokens> =>
   createTokens({ keyring: await openKeyring(deps()), clock })
 const newToken = (kind: TokenKind, tokens: Tokens) =>
@@ -159,7 +159,7 @@ test('several servers that start on a new database share one key', async () => {
 test('after a rotation old tokens verify, a new token verifies on a server that has not heard of its key, and all sign with it in time', async () => {
   const [here, there] = [await newTokens(), await newTokens()]
   const before = await newToken('refresh', here)
-  const kid = await rotateSigningKey(deps(), { dropOld: false })
+  const kid = await rotate(false)
   monotonicMs += RELOAD_AFTER_MS
   const after = await newToken('refresh', here)
   expect(decodeProtectedHeader(after).kid).toBe(kid)
@@ -171,7 +171,7 @@ test('after a rotation old tokens verify, a new token verifies on a server that 
 test('a retired key verifies until the longest token it signed has expired, and not longer', async () => {
   const tokens = await newTokens()
   const token = await newToken('access', tokens)
-  await rotateSigningKey(deps(), { dropOld: false })
+  await rotate(false)
   const [row] = await database.sql<{ seconds: string }>(
     'select extract(epoch from verifies_until - retired_at) as seconds from signing_keys where kid = $1',
     [decodeProtectedHeader(token).kid],
@@ -191,14 +191,14 @@ test('a key that leaked is dropped with all its tokens, remembered ones too', as
   const tokens = await newTokens()
   const token = await newToken('access', tokens)
   expect(await tokens.verify('access', token)).toBeDefined()
-  await rotateSigningKey(deps(), { dropOld: true })
+  await rotate(true)
   monotonicMs += RELOAD_AFTER_MS
   expect(await tokens.verify('access', token)).toBeUndefined()
   expect(await tokens.verify('access', await newToken('access', tokens))).toBeDefined()
 })
 
 test('rotations at once leave one key that signs', async () => {
-  await Promise.all(Array.from({ length: 8 }, () => rotateSigningKey(deps(), { dropOld: false })))
+  await Promise.all(Array.from({ length: 8 }, () => rotate(false)))
   expect((await database.sql('select kid from signing_keys where retired_at is null')).length).toBe(
     1,
   )
@@ -243,42 +243,4 @@ test('under another pepper a server does not start, and says what to do', async 
   const opening = openKeyring({ ...deps(), pepper: randomBytes(32) })
   await expect(opening).rejects.toMatchObject({ name: 'KeyringFault' })
   await expect(opening).rejects.toThrow(/FAREBOX_KEY_PEPPER|rotate/)
-})
-
-test('farebox signing-key lists the keys and rotates them', async () => {
-  const said: string[] = []
-  const around = {
-    environment: {
-      DATABASE_URL: database.url,
-      FAREBOX_KEY_PEPPER: pepper.toString('hex'),
-      HOST: '127.0.0.1',
-      FAREBOX_CONFIG: 'test.yaml',
-    },
-    readFile: (path: string) =>
-      path === 'test.yaml'
-        ? readTextFile('farebox.yaml')?.replace('allow_demo: false', 'allow_demo: true')
-        : undefined,
-    clock,
-    random: systemRandom,
-    version: '0',
-    host: 'test',
-    pid: 1,
-    userName: 'test',
-    isRunning: () => true,
-    onStop: () => undefined,
-    write: (text: string) => void said.push(text),
-    writeError: (text: string) => void said.push(text),
-  } satisfies ProgramSurroundings
-  const run = async (...args: string[]) => {
-    said.length = 0
-    const code = await runProgram(['signing-key', ...args], around, [signingKeyCommands])
-    return { code, text: said.join('') }
-  }
-  const rotated = await run('rotate')
-  expect(rotated).toEqual({ code: 0, text: expect.stringMatching(/^[\w-]{12} signs from now on/) })
-  const listed = await run('list')
-  expect(listed.text.split('\n')[0]).toMatch(new RegExp(`^${rotated.text.slice(0, 12)} .* signs$`))
-  expect(listed.text).toMatch(/verifies until 20/)
-  expect((await run('rotate', '--drop-old')).text).toMatch(/sign in again/)
-  expect((await run('list')).text).not.toMatch(/verifies until/)
 })
