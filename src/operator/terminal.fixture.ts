@@ -21,6 +21,7 @@ import { type KeyInput, keyCommands } from './key.ts'
 import { migrateCommands } from './migrate.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
+import { signingKeyCommands } from './signing-key.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -43,6 +44,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   pricesCommands,
   auditCommands,
   auditLogCommands,
+  signingKeyCommands,
 ]
 
 /** The pepper of the terminals below. */
