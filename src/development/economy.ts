@@ -57,7 +57,7 @@ export async function seedEconomy(deps: { db: Database; random: Random; clock: C
   const keyFor = async (accountId: bigint, old: string | undefined): Promise<string> => {
     const row = old && isWellFormed(old) ? await keys.findByHash(deps.db, keyHash(old, deps.pepper)) : undefined
     if (old && row?.alive && row.account_id === accountId) return old
-    return (await createKey(deps, { accountId, name: 'development' })).secret
+    return (await createKey(deps, { accountId, name: 'development' }, { actor: { kind: 'system', name: 'development' } })).secret
   }
   const sessions: SessionDeps = { ...deps, tokens: createTokens({ keyring: await openKeyring(deps), clock: deps.clock }) }
   return {

@@ -113,19 +113,9 @@ export async function insert(
   return row.id
 }
 
-/** Revokes a key now; false when there is no such key. A key revoked before stays as it was. */
-export async function revoke(db: Database, id: bigint): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('api_keys')
-    .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
-
 /** Revokes keys of an account now: one, or all. A key revoked before stays as it was. Gives how many there are. */
 export async function revokeOf(
-  db: Database,
+  db: Database | Tx,
   which: { accountId: bigint; id?: bigint },
 ): Promise<bigint> {
   let update = db

@@ -2,6 +2,7 @@ import type { Database } from '../../db/database.ts'
 import type { Authenticator, Caller } from '../../kernel/caller.ts'
 import { Fault } from '../../kernel/errors.ts'
 import type { Random } from '../../kernel/random.ts'
+import { recordAction } from '../audit-log/service.ts'
 import type { LiveSession, SessionOpener, TokenPair } from '../sign-in.ts'
 import type { Tokens, Verified } from '../tokens/service.ts'
 import * as store from './store.ts'
@@ -59,6 +60,25 @@ export async function logout(deps: SessionDeps, refreshToken: string): Promise<v
   const presented = await readRefreshToken(deps.tokens, refreshToken)
   if (!presented) throw new Fault('invalid_refresh_token')
   await store.revoke(deps.db, { accountId: presented.accountId, sid: presented.sid })
+}
+
+/** Ends one session of an account, or all of them, on the account's own word. Gives how many there are. */
+export async function endSessions(
+  db: Database,
+  { requestId, ...which }: { accountId: bigint; id?: bigint; requestId: string },
+): Promise<bigint> {
+  return db.transaction().execute(async (tx) => {
+    const count = await store.revoke(tx, which)
+    if (count > 0n) {
+      await recordAction(tx, {
+        actor: { kind: 'account', id: which.accountId },
+        action: which.id === undefined ? 'revoke_all.sessions' : 'revoke.session',
+        targetId: which.id ?? which.accountId,
+        requestId,
+      })
+    }
+    return count
+  })
 }
 
 /** Whether this refresh token could be exchanged now. Does not exchange it. */

@@ -94,7 +94,7 @@ export async function advance(
 
 /** Ends sessions of an account: one, or all. A session that ended before stays as it was. Gives how many there are. */
 export async function revoke(
-  db: Database,
+  db: Database | Tx,
   which: { accountId: bigint; sid?: string; id?: bigint },
 ): Promise<bigint> {
   let update = db
