@@ -7,6 +7,7 @@ import { systemRandom } from './kernel/random.ts'
 import { startDevelopment } from './development/start.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { servingCommands } from './operator/serving.ts'
+import { signingKeyCommands } from './operator/signing-key.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -56,6 +57,6 @@ const surroundings: ProgramSurroundings = {
   writeError: (text) => void process.stderr.write(text),
 }
 
-process.exitCode = await runProgram(process.argv.slice(2), surroundings, [developmentCommands, servingCommands])
+process.exitCode = await runProgram(process.argv.slice(2), surroundings, [developmentCommands, servingCommands, signingKeyCommands])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

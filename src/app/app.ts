@@ -11,7 +11,14 @@ import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
-import { keyAuthenticator } from '../identity/keys/service.ts'
+import { agentSignInRoutes } from '../identity/agent-sign-in/routes.ts'
+import { createAuthenticator } from '../identity/authenticator.ts'
+import { keyRoutes } from '../identity/keys/routes.ts'
+import { firstKeyMaker, keyAuthenticator } from '../identity/keys/service.ts'
+import { sessionRoutes } from '../identity/sessions/routes.ts'
+import { sessionAuthenticator, sessionOpener } from '../identity/sessions/service.ts'
+import { openKeyring } from '../identity/tokens/keyring.ts'
+import { createTokens } from '../identity/tokens/service.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -80,6 +87,10 @@ export async function createApp(around: Surroundings): Promise<App> {
   })
   await refuseUnfitDatabase(pool)
 
+  const keyring = await openKeyring({ db, random, clock, pepper: around.pepper }).catch(async (error: unknown) => {
+    await pool.end()
+    throw error
+  })
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
   const metrics: Metrics = createMetrics({
@@ -90,7 +101,10 @@ export async function createApp(around: Surroundings): Promise<App> {
   const lane = openLane({ url: around.databaseUrl, processId, answerTimeoutMs: LANE_ANSWER_TIMEOUT_MS })
   const applier = createApplier({ lane, clock, batchMax: BATCH_MAX, queueMax: config.limits.queueOperationsMax, patienceMs: PATIENCE_MS, onFlush: metrics.flushed, onTrouble })
   const ledger = createLedger(applier, holdIds)
-  const keys = keyAuthenticator({ db, random, pepper: around.pepper })
+  const tokens = createTokens({ keyring, clock })
+  const sessions = { db, random, tokens }
+  const keys = { db, random, clock, pepper: around.pepper }
+  const authenticator = createAuthenticator({ keys: keyAuthenticator(keys), sessions: sessionAuthenticator(sessions) })
   const providers = openProviders(config, around.secrets, clock)
   const models = new Map(config.models.map((model) => [model.id, model]))
 
@@ -101,6 +115,9 @@ export async function createApp(around: Surroundings): Promise<App> {
     ...creditRoutes({ db }),
     ...callRoutes({ db }),
     ...usageRoutes({ db, clock }),
+    ...agentSignInRoutes({ db, random, publicUrl: () => config.publicUrl ?? listeningUrl(server), sessions: sessionOpener(sessions), firstKey: firstKeyMaker(keys) }),
+    ...sessionRoutes(sessions),
+    ...keyRoutes(keys),
     ...modelsRoutes({ models: () => models, clock }),
     ...chatRoutes({
       db, ledger, processId, clock, providers, onTrouble,
@@ -118,7 +135,7 @@ export async function createApp(around: Surroundings): Promise<App> {
   ]
   const server = createServer({
     routes,
-    authenticator: keys,
+    authenticator,
     random,
     bodyLimit: config.limits.bodyBytes,
     trustedProxies: config.trustedProxies,
@@ -130,7 +147,7 @@ export async function createApp(around: Surroundings): Promise<App> {
     onFault: (requestId, error) => logger.error({ request_id: requestId, error }, 'a request failed'),
   })
   const upkeep = startUpkeep({
-    db, ledger, processId, host: around.host, isRunning: around.isRunning, flushUsedKeys: keys.flushUsed, onTrouble,
+    db, ledger, processId, host: around.host, isRunning: around.isRunning, flushUsedKeys: authenticator.flushUsed, onTrouble,
     onAudit(findings) {
       metrics.audited(findings.length, clock.now().getTime() / 1000)
       if (findings.length > 0) logger.error({ findings: findings.slice(0, 20), count: findings.length }, 'the ledger audit found differences')
@@ -150,6 +167,12 @@ export async function createApp(around: Surroundings): Promise<App> {
       await pool.end()
     },
   }
+}
+
+/** Where a server is reached whose public address is not set, because its port was chosen by the system. */
+function listeningUrl(server: FastifyInstance): string {
+  const address = server.server.address()
+  return address && typeof address === 'object' ? `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}` : 'http://localhost'
 }
 
 /** Lets running calls end by themselves, then ends them: their usage is unknown, which is not free. */
