@@ -59,6 +59,8 @@ export interface TestServers {
   owner(wallet?: string): Promise<SignedInPerson>
   grant(accountId: bigint, creditsMicro: bigint): Promise<void>
   chat(token: string, at?: number): Promise<Answer>
+  /** Notes when credentials were last used, as upkeep does now and then. */
+  flushUsed(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -122,6 +124,9 @@ export async function startServers(count = 1): Promise<TestServers> {
       })
     },
     chat: (token, at = 0) => servers.send('POST', '/v1/chat/completions', { at, token, body: { model: 'demo-chat', max_tokens: 16, messages: [{ role: 'user', content: 'ping' }] } }),
+    async flushUsed() {
+      await Promise.all(apps.map((app) => app.flushUsed()))
+    },
     async stop() {
       await Promise.all(apps.map((app) => app.stop(0)))
       await database.drop()

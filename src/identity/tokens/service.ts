@@ -73,9 +73,12 @@ export function createTokens({ keyring, clock }: { keyring: Keyring; clock: Cloc
     async verify(kind, token) {
       if (token.length > TOKEN_LENGTH_MAX) return undefined
       const known = kind === 'access' ? remembered.get(token) : undefined
-      // a key that was dropped since then takes its tokens with it
-      if (known && known.verified.expiresAt > clock.now() && (await keyring.find(known.kid))) return known.verified
-      remembered.delete(token)
+      if (known && known.verified.expiresAt > clock.now()) {
+        if (await keyring.find(known.kid)) return known.verified
+        // a key that was dropped since then takes its tokens with it
+        remembered.delete(token)
+        return undefined
+      }
       try {
         const checked = await check(kind, token)
         if (kind === 'access') {
