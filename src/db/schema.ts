@@ -68,12 +68,21 @@ export interface Accounts {
   wallet_address: string | null;
 }
 
+export interface AccountWallets {
+  account_id: bigint;
+  added_by: bigint;
+  address: string;
+  created_at: Generated<Timestamp>;
+  verified_at: Timestamp | null;
+}
+
 export interface AgentLinks {
   agent_account_id: bigint;
   billing_mode: Generated<BillingMode>;
   budget_id: bigint | null;
   created_at: Generated<Timestamp>;
   funding_paused: Generated<boolean>;
+  label: Generated<string>;
   owner_account_id: bigint;
 }
 
@@ -187,6 +196,14 @@ export interface CreditGrants {
   reason: string;
   source: GrantSource;
   source_id: string;
+}
+
+export interface Delegations {
+  agent_account_id: bigint;
+  expires_at: Timestamp;
+  id: Generated<bigint>;
+  owner_account_id: bigint;
+  token_hash: Buffer;
 }
 
 export interface Families {
@@ -391,6 +408,7 @@ export interface Transfers {
 }
 
 export interface DB {
+  account_wallets: AccountWallets;
   accounts: Accounts;
   agent_links: AgentLinks;
   api_keys: ApiKeys;
@@ -403,6 +421,7 @@ export interface DB {
   chain_transfers: ChainTransfers;
   challenges: Challenges;
   credit_grants: CreditGrants;
+  delegations: Delegations;
   families: Families;
   hold_allocations: HoldAllocations;
   hold_flags: HoldFlags;

@@ -35,7 +35,7 @@ export async function signInAgent(deps: AgentSignInDeps, answer: { challengeId: 
   const challenge = await provenChallenge(deps.db, { ...answer, purpose: PURPOSE })
   const signIn = () => consumeAndSignIn(deps, challenge, answer.device)
   // when the wallet got its account elsewhere at this moment, the whole transaction was undone: it finds that account now
-  const { session, apiKey } = await signIn().catch((error: unknown) => (store.isWalletTaken(error) ? signIn() : Promise.reject(error)))
+  const { session, apiKey } = await signIn().catch((error: unknown) => (accounts.isWalletTaken(error) ? signIn() : Promise.reject(error)))
   return { accountId: session.accountId, pair: await deps.sessions.issue(session), apiKey }
 }
 
@@ -47,6 +47,7 @@ function consumeAndSignIn(deps: AgentSignInDeps, challenge: OpenChallenge, devic
     if (known?.account_type === 'owner') throw new Fault('owner_wallet_not_allowed')
     if (known && known.status !== 'active') throw new Fault(known.status === 'banned' ? 'account_banned' : 'account_deactivated')
     const accountId = known?.id ?? (await accounts.insert(tx, { accountType: 'agent', walletAddress: challenge.wallet_address, email: undefined, label: undefined }))
+    await accounts.noteProof(tx, challenge.wallet_address)
     const apiKey = await deps.firstKey(tx, accountId)
     return { session: await deps.sessions.start(tx, { accountId, device }), apiKey }
   })

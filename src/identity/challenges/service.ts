@@ -63,8 +63,8 @@ export async function openChallenge(deps: ChallengeDeps, wanted: NewChallenge): 
  * The challenge that this signature proves, not used up yet: `consumeChallenge` does that, inside the transaction of
  * what it allows. Refuses with `invalid_challenge` or `invalid_signature`; the fifth wrong signature closes it.
  */
-export async function provenChallenge(db: Database, answer: { challengeId: string; signature: string; purpose: ChallengePurpose }): Promise<store.OpenChallenge> {
-  const challenge = await store.findOpen(db, answer.challengeId, answer.purpose)
+export async function provenChallenge(db: Database, answer: { challengeId: string; signature: string; purpose: ChallengePurpose | readonly ChallengePurpose[] }): Promise<store.OpenChallenge> {
+  const challenge = await store.findOpen(db, answer.challengeId, [answer.purpose].flat())
   if (!challenge) throw new Fault('invalid_challenge')
   if ((await signerOf(challenge.message, answer.signature)) === challenge.wallet_address) return challenge
   await store.countFailure(db, challenge.id)

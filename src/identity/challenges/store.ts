@@ -62,13 +62,13 @@ export async function insert(
     .execute()
 }
 
-/** The challenge with this id, if it is of this purpose and can still be answered. */
-export async function findOpen(db: Database, id: string, purpose: ChallengePurpose): Promise<OpenChallenge | undefined> {
+/** The challenge with this id, if it is of one of these purposes and can still be answered. */
+export async function findOpen(db: Database, id: string, purposes: readonly ChallengePurpose[]): Promise<OpenChallenge | undefined> {
   return db
     .selectFrom('challenges')
     .select(['id', 'wallet_address', 'message', 'owner_account_id', 'agent_account_id', 'delegation_id'])
     .where('id', '=', id)
-    .where('purpose', '=', purpose)
+    .where('purpose', 'in', purposes)
     .where(open)
     .executeTakeFirst()
 }
