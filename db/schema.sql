@@ -103,7 +103,7 @@ create table agent_links (
   funding_paused boolean default false not null,
   budget_id bigint,
   created_at timestamp with time zone default now() not null,
-  label text default ''::text not null,
+  agent_label text default ''::text not null,
   constraint agent_links_pkey PRIMARY KEY (agent_account_id),
   constraint agent_links_agent_account_id_fkey FOREIGN KEY (agent_account_id) REFERENCES accounts(id),
   constraint agent_links_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id),

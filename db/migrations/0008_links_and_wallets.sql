@@ -25,7 +25,7 @@ create trigger first_wallet after insert on accounts for each row when (new.wall
 alter table accounts add foreign key (id, wallet_address) references account_wallets (account_id, address) deferrable initially deferred;
 
 -- The owner's name for the Agent: an Agent that was linked without being asked keeps its own.
-alter table agent_links add column label text not null default '';
+alter table agent_links add column agent_label text not null default '';
 -- lists are read by owner, newest Agent first
 drop index agent_links_owner;
 create index agent_links_owner on agent_links (owner_account_id, agent_account_id);

@@ -78,11 +78,11 @@ export interface AccountWallets {
 
 export interface AgentLinks {
   agent_account_id: bigint;
+  agent_label: Generated<string>;
   billing_mode: Generated<BillingMode>;
   budget_id: bigint | null;
   created_at: Generated<Timestamp>;
   funding_paused: Generated<boolean>;
-  label: Generated<string>;
   owner_account_id: bigint;
 }
 

@@ -65,7 +65,7 @@ export async function link(
   const budget = await tx.insertInto('budgets').values(wanted.budget).returning('id').executeTakeFirstOrThrow()
   await tx
     .insertInto('agent_links')
-    .values({ agent_account_id: wanted.agentId, owner_account_id: wanted.ownerId, billing_mode: wanted.billingMode, budget_id: budget.id, label: wanted.label ?? '' })
+    .values({ agent_account_id: wanted.agentId, owner_account_id: wanted.ownerId, billing_mode: wanted.billingMode, budget_id: budget.id, agent_label: wanted.label ?? '' })
     .execute()
   await tx.updateTable('accounts').set({ family_id: wanted.ownerId }).where('id', '=', wanted.agentId).execute()
   return budget.id

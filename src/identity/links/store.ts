@@ -32,7 +32,7 @@ export interface Selection {
 /** The owner's Agents. Windows are those of now, by the database's clock. */
 export async function list(db: Database | Tx, { ownerId, agentId, beforeId, limit }: Selection): Promise<LinkedAgent[]> {
   const { rows } = await sql<LinkedAgent>`
-    select a.id, a.wallet_address, l.label, l.billing_mode, l.funding_paused, l.created_at,
+    select a.id, a.wallet_address, l.agent_label as label, l.billing_mode, l.funding_paused, l.created_at,
       b.per_call_micro, b.daily_micro, b.monthly_micro, b.total_micro,
       coalesce(daily.spent_micro, 0) as daily_spent_micro, coalesce(daily.held_micro, 0) as daily_held_micro,
       (date_trunc('day', now() at time zone 'UTC') + interval '1 day') at time zone 'UTC' as daily_resets_at,
@@ -88,7 +88,8 @@ export interface Change {
 }
 
 /** Changes a link. The families are locked. The budget stays the same row, so that what it has spent and holds still counts. */
-export async function change(tx: Tx, agentId: bigint, { budget, ...members }: Change): Promise<void> {
+export async function change(tx: Tx, agentId: bigint, { budget, label, ...others }: Change): Promise<void> {
+  const members = { ...others, ...(label === undefined ? {} : { agent_label: label }) }
   if (Object.keys(members).length > 0) await tx.updateTable('agent_links').set(members).where('agent_account_id', '=', agentId).execute()
   if (!budget || Object.keys(budget).length === 0) return
   const { numUpdatedRows } = await tx
