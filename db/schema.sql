@@ -7,6 +7,7 @@ create type account_role as enum ('user', 'admin');
 create type account_status as enum ('active', 'banned', 'deactivated');
 create type account_type as enum ('owner', 'agent');
 create type attempt_state as enum ('active', 'rejected', 'failed_onchain', 'replaced', 'mismatch', 'abandoned', 'settled');
+create type audit_actor_kind as enum ('operator', 'account', 'system');
 create type billing_mode as enum ('self_only', 'self_then_owner', 'owner_only');
 create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
 create type budget_window as enum ('daily', 'monthly', 'total');
@@ -130,6 +131,40 @@ create table api_keys (
   constraint api_keys_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id)
 );
 CREATE INDEX api_keys_account ON api_keys USING btree (account_id, id);
+
+create table audit_log (
+  id bigint not null,
+  at timestamp with time zone not null,
+  actor_kind audit_actor_kind not null,
+  actor text not null,
+  action text not null,
+  target_kind text not null,
+  target_id text not null,
+  before json,
+  after json,
+  reason text,
+  request_id text,
+  previous_hash bytea not null,
+  hash bytea not null,
+  constraint audit_log_pkey PRIMARY KEY (id),
+  constraint audit_log_hash_key UNIQUE (hash),
+  constraint audit_log_previous_hash_key UNIQUE (previous_hash),
+  constraint audit_log_action_check CHECK ((action ~ '^[a-z_]+\.[a-z_]+$'::text)),
+  constraint audit_log_hash_check CHECK ((length(hash) = 32)),
+  constraint audit_log_id_check CHECK ((id > 0)),
+  constraint audit_log_previous_hash_check CHECK ((length(previous_hash) = 32)),
+  constraint audit_log_reason_check CHECK ((length(reason) <= 2000))
+);
+CREATE INDEX audit_log_target ON audit_log USING btree (target_kind, target_id, id);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table audit_log_head (
+  only_row boolean default true not null,
+  last_id bigint not null,
+  last_hash bytea not null,
+  constraint audit_log_head_pkey PRIMARY KEY (only_row),
+  constraint audit_log_head_only_row_check CHECK (only_row)
+);
 
 create table buckets (
   id bigint generated always as identity not null,
@@ -472,6 +507,14 @@ create table processes (
 );
 CREATE INDEX processes_alive ON processes USING btree (id) WHERE ended_at IS NULL;
 
+create table rate_limit_windows (
+  ends_at timestamp with time zone not null,
+  key bytea not null,
+  taken integer not null,
+  leased integer not null,
+  constraint rate_limit_windows_pkey PRIMARY KEY (ends_at, key)
+) with (fillfactor=70);
+
 create table reconciliations (
   id bigint generated always as identity not null,
   asset_id text not null,
@@ -581,6 +624,8 @@ grant delete, insert, select, update on account_wallets to farebox_app;
 grant insert, select, update on accounts to farebox_app;
 grant delete, insert, select, update on agent_links to farebox_app;
 grant insert, select, update on api_keys to farebox_app;
+grant insert, select on audit_log to farebox_app;
+grant select, update on audit_log_head to farebox_app;
 grant select on buckets to farebox_app;
 grant select on budget_windows to farebox_app;
 grant insert, select, update on budgets to farebox_app;
@@ -621,6 +666,7 @@ grant insert, select, update on order_hashes to farebox_app;
 grant insert, select, update on orders to farebox_app;
 grant insert, select, update on outbox to farebox_app;
 grant insert, select, update on processes to farebox_app;
+grant delete, insert, select, update on rate_limit_windows to farebox_app;
 grant insert, select on reconciliations to farebox_app;
 grant usage on schema public to farebox_app;
 grant usage on schema public to public;

@@ -12,6 +12,8 @@ export type AccountType = "agent" | "owner";
 
 export type AttemptState = "abandoned" | "active" | "failed_onchain" | "mismatch" | "rejected" | "replaced" | "settled";
 
+export type AuditActorKind = "account" | "operator" | "system";
+
 export type BillingMode = "owner_only" | "self_only" | "self_then_owner";
 
 export type BucketKind = "bonus" | "promo" | "purchased" | "refunded";
@@ -98,6 +100,28 @@ export interface ApiKeys {
   prefix: string;
   revoked_at: Timestamp | null;
   secret_hash: Buffer;
+}
+
+export interface AuditLog {
+  action: string;
+  actor: string;
+  actor_kind: AuditActorKind;
+  after: Json | null;
+  at: Timestamp;
+  before: Json | null;
+  hash: Buffer;
+  id: bigint;
+  previous_hash: Buffer;
+  reason: string | null;
+  request_id: string | null;
+  target_id: string;
+  target_kind: string;
+}
+
+export interface AuditLogHead {
+  last_hash: Buffer;
+  last_id: bigint;
+  only_row: Generated<boolean>;
 }
 
 export interface Buckets {
@@ -351,6 +375,13 @@ export interface Processes {
   started_at: Generated<Timestamp>;
 }
 
+export interface RateLimitWindows {
+  ends_at: Timestamp;
+  key: Buffer;
+  leased: number;
+  taken: number;
+}
+
 export interface Reconciliations {
   asset_id: string;
   at: Generated<Timestamp>;
@@ -412,6 +443,8 @@ export interface DB {
   accounts: Accounts;
   agent_links: AgentLinks;
   api_keys: ApiKeys;
+  audit_log: AuditLog;
+  audit_log_head: AuditLogHead;
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
@@ -434,6 +467,7 @@ export interface DB {
   orders: Orders;
   outbox: Outbox;
   processes: Processes;
+  rate_limit_windows: RateLimitWindows;
   reconciliations: Reconciliations;
   sessions: Sessions;
   settlements: Settlements;

@@ -22,6 +22,11 @@ export interface Call<P, Q, B> {
   readonly query: Q
   readonly body: B
   readonly requestId: string
+  /**
+   * Checks the credential against the database now. For a `spending` route that answers without holding money:
+   * there nothing else would notice that the credential is dead. Refuses as Authenticator.authenticate does.
+   */
+  confirmCredential(): Promise<void>
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 }
@@ -37,6 +42,11 @@ export interface Route {
   readonly description?: string
   readonly tag: string
   readonly access: Access
+  /**
+   * Which rate limit by client address counts it. Absent: `public` for public routes, none for the others, which
+   * are counted by credential. `unlimited` is for machines that watch the server.
+   */
+  readonly limit?: 'auth' | 'topup' | 'unlimited'
   /** True for endpoints that the spec does not have (decisions: marked +). */
   readonly extension?: boolean
   readonly params?: TSchema
