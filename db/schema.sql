@@ -618,6 +618,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR 
 -- function ledger_reserve_fitting(candidates ledger_candidate[]) returns void; plpgsql, volatile
 -- function ledger_reserve_one(c ledger_candidate) returns ledger_result; plpgsql, volatile
 -- function ledger_resolve(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
+-- function ledger_resolve_in_order(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
 -- function refuse_change() returns trigger; plpgsql, volatile
 
 grant delete, insert, select, update on account_wallets to farebox_app;
@@ -654,6 +655,7 @@ grant execute on function ledger_reserve(operations ledger_reservation[]) to far
 grant execute on function ledger_reserve_fitting(candidates ledger_candidate[]) to farebox_app;
 grant execute on function ledger_reserve_one(c ledger_candidate) to farebox_app;
 grant execute on function ledger_resolve(operations ledger_resolution[]) to farebox_app;
+grant execute on function ledger_resolve_in_order(operations ledger_resolution[]) to farebox_app;
 grant execute on function refuse_change() to farebox_app;
 grant select on hold_allocations to farebox_app;
 grant select on hold_flags to farebox_app;

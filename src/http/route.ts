@@ -79,6 +79,7 @@ export function impliedRefusals(declared: Route): ErrorCode[] {
   if (declared.access !== 'public') for (const code of ['unauthorized', 'account_banned', 'account_deactivated'] as const) codes.add(code)
   if (declared.access === 'session') codes.add('access_token_required')
   if (declared.params || declared.query) codes.add('invalid_parameter')
+  if (declared.params) codes.add('uri_too_long')
   if (declared.method !== 'GET') {
     for (const code of ['invalid_json', 'invalid_body', 'invalid_field', 'missing_field', 'unknown_field', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code)
   }

@@ -81,7 +81,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     request.startedMs = performance.now()
     reply.header('x-request-id', request.id)
-    if (options.closing?.()) {
+    // whoever watches the server may go on asking: /readyz says that it is going down
+    if (options.closing?.() && request.url.startsWith('/v1/')) {
       reply.header('connection', 'close')
       done(new Fault('shutting_down', { retryAfterMs: 1000 }))
     } else if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
@@ -235,11 +236,16 @@ export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: F
     .send(JSON.stringify(nested ? { error: { ...body, error: undefined, message: fault.message, type, code: fault.code, param: null } } : body))
 }
 
+/** PostgreSQL's code for a statement that took longer than it may. */
+const STATEMENT_CUT_OFF = '57014'
+
 function faultFrom(error: unknown): Fault {
   if (error instanceof Fault) return error
   if (isConnectionLost(error)) return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
   const code = (error as { code?: unknown } | null)?.code
   switch (code) {
+    case STATEMENT_CUT_OFF:
+      return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Fault('body_too_large')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
