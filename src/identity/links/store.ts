@@ -30,7 +30,10 @@ export interface Selection {
 }
 
 /** The owner's Agents. Windows are those of now, by the database's clock. */
-export async function list(db: Database | Tx, { ownerId, agentId, beforeId, limit }: Selection): Promise<LinkedAgent[]> {
+export async function list(
+  db: Database | Tx,
+  { ownerId, agentId, beforeId, limit }: Selection,
+): Promise<LinkedAgent[]> {
   const { rows } = await sql<LinkedAgent>`
     select a.id, a.wallet_address, l.agent_label as label, l.billing_mode, l.funding_paused, l.created_at,
       b.per_call_micro, b.daily_micro, b.monthly_micro, b.total_micro,
@@ -53,9 +56,21 @@ export async function list(db: Database | Tx, { ownerId, agentId, beforeId, limi
 }
 
 /** Makes the account of a wallet that nobody has seen; its key can later sign in to it. `isWalletTaken` knows the error of one that somebody has. */
-export async function insertAgent(tx: Tx, { walletAddress, ownerId }: { walletAddress: string; ownerId: bigint }): Promise<bigint> {
-  const id = await insert(tx, { accountType: 'agent', walletAddress, email: undefined, label: undefined })
-  await tx.updateTable('account_wallets').set({ added_by: ownerId }).where('account_id', '=', id).execute()
+export async function insertAgent(
+  tx: Tx,
+  { walletAddress, ownerId }: { walletAddress: string; ownerId: bigint },
+): Promise<bigint> {
+  const id = await insert(tx, {
+    accountType: 'agent',
+    walletAddress,
+    email: undefined,
+    label: undefined,
+  })
+  await tx
+    .updateTable('account_wallets')
+    .set({ added_by: ownerId })
+    .where('account_id', '=', id)
+    .execute()
   return id
 }
 
@@ -75,7 +90,11 @@ export function isWorthRepeating(error: unknown): boolean {
 
 /** The owner of an Agent. Stable while the Agent's family is locked. */
 export async function ownerOf(db: Database | Tx, agentId: bigint): Promise<bigint | undefined> {
-  const row = await db.selectFrom('agent_links').select('owner_account_id').where('agent_account_id', '=', agentId).executeTakeFirst()
+  const row = await db
+    .selectFrom('agent_links')
+    .select('owner_account_id')
+    .where('agent_account_id', '=', agentId)
+    .executeTakeFirst()
   return row?.owner_account_id
 }
 
@@ -88,18 +107,39 @@ export interface Change {
 }
 
 /** Changes a link. The families are locked. The budget stays the same row, so that what it has spent and holds still counts. */
-export async function change(tx: Tx, agentId: bigint, { budget, label, ...others }: Change): Promise<void> {
+export async function change(
+  tx: Tx,
+  agentId: bigint,
+  { budget, label, ...others }: Change,
+): Promise<void> {
   const members = { ...others, ...(label === undefined ? {} : { agent_label: label }) }
-  if (Object.keys(members).length > 0) await tx.updateTable('agent_links').set(members).where('agent_account_id', '=', agentId).execute()
+  if (Object.keys(members).length > 0)
+    await tx
+      .updateTable('agent_links')
+      .set(members)
+      .where('agent_account_id', '=', agentId)
+      .execute()
   if (!budget || Object.keys(budget).length === 0) return
   const { numUpdatedRows } = await tx
     .updateTable('budgets')
     .set(budget)
-    .where('id', '=', tx.selectFrom('agent_links').select('budget_id').where('agent_account_id', '=', agentId))
+    .where(
+      'id',
+      '=',
+      tx.selectFrom('agent_links').select('budget_id').where('agent_account_id', '=', agentId),
+    )
     .executeTakeFirst()
   if (numUpdatedRows > 0n) return
-  const { id } = await tx.insertInto('budgets').values(budget).returning('id').executeTakeFirstOrThrow()
-  await tx.updateTable('agent_links').set({ budget_id: id }).where('agent_account_id', '=', agentId).execute()
+  const { id } = await tx
+    .insertInto('budgets')
+    .values(budget)
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await tx
+    .updateTable('agent_links')
+    .set({ budget_id: id })
+    .where('agent_account_id', '=', agentId)
+    .execute()
 }
 
 /**
@@ -109,5 +149,9 @@ export async function change(tx: Tx, agentId: bigint, { budget, label, ...others
 export async function remove(tx: Tx, agentId: bigint): Promise<void> {
   await tx.deleteFrom('agent_links').where('agent_account_id', '=', agentId).execute()
   await tx.deleteFrom('delegations').where('agent_account_id', '=', agentId).execute()
-  await tx.updateTable('accounts').set((eb) => ({ family_id: eb.ref('id') })).where('id', '=', agentId).execute()
+  await tx
+    .updateTable('accounts')
+    .set((eb) => ({ family_id: eb.ref('id') }))
+    .where('id', '=', agentId)
+    .execute()
 }

@@ -3,16 +3,30 @@ import { getAddress } from 'viem/utils'
 import { Closed, Integer, integer, Nullable, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { Challenge } from '../challenges/service.ts'
-import { type BoundWallet, bindWallet, challengeForBinding, challengeForLinking, delegate, listWallets, putWallet, removeWallet, type WalletDeps } from './service.ts'
+import {
+  type BoundWallet,
+  bindWallet,
+  challengeForBinding,
+  challengeForLinking,
+  delegate,
+  listWallets,
+  putWallet,
+  removeWallet,
+  type WalletDeps,
+} from './service.ts'
 
 const ADDRESS = '^0x[0-9a-fA-F]{40}$'
 const AddressBody = (description = 'In any case') => Type.String({ pattern: ADDRESS, description })
 const Token = Type.String({ maxLength: 100 })
-const Signature = Type.String({ description: 'EIP-191 signature of the challenge message: 65 bytes as hex, with or without 0x' })
+const Signature = Type.String({
+  description: 'EIP-191 signature of the challenge message: 65 bytes as hex, with or without 0x',
+})
 
 const ChallengeReply = Closed({
   challenge_id: Type.String(),
-  message: Type.String({ description: 'EIP-4361 text: sign it as it is, by EIP-191 (personal_sign)' }),
+  message: Type.String({
+    description: 'EIP-4361 text: sign it as it is, by EIP-191 (personal_sign)',
+  }),
   wallet_address: Type.String({ description: 'EIP-55 checksummed' }),
   expires_at: Integer('Unix seconds'),
   request_id: Type.String(),
@@ -35,13 +49,16 @@ function bindingRoutes(deps: WalletDeps): Route[] {
       method: 'POST',
       path: '/v1/me/wallet/delegation',
       summary: 'Permit a linked Agent to bind one wallet to this owner.',
-      description: 'Valid for 10 minutes, once. A new one takes the place of that Agent\'s older one.',
+      description:
+        "Valid for 10 minutes, once. A new one takes the place of that Agent's older one.",
       tag: 'Wallets',
       access: 'session',
       body: Closed({ agent_wallet_address: AddressBody() }),
       replies: {
         200: Closed({
-          delegation_token: Type.String({ description: 'Hand it to the Agent. It is in this answer only' }),
+          delegation_token: Type.String({
+            description: 'Hand it to the Agent. It is in this answer only',
+          }),
           expires_at: Integer('Unix seconds'),
           agent_wallet_address: Type.String({ description: 'EIP-55 checksummed' }),
           request_id: Type.String(),
@@ -49,9 +66,17 @@ function bindingRoutes(deps: WalletDeps): Route[] {
       },
       refuses: ['owner_account_required', 'agent_not_linked'],
       handle: async ({ caller, body, requestId, reply }) => {
-        const { token, expiresAt } = await delegate(deps, { ownerId: caller.accountId, agentWallet: body.agent_wallet_address })
+        const { token, expiresAt } = await delegate(deps, {
+          ownerId: caller.accountId,
+          agentWallet: body.agent_wallet_address,
+        })
         reply.header('cache-control', 'no-store')
-        return { delegation_token: token, expires_at: unixSeconds(expiresAt), agent_wallet_address: getAddress(body.agent_wallet_address.toLowerCase()), request_id: requestId }
+        return {
+          delegation_token: token,
+          expires_at: unixSeconds(expiresAt),
+          agent_wallet_address: getAddress(body.agent_wallet_address.toLowerCase()),
+          request_id: requestId,
+        }
       },
     }),
     route({
@@ -65,7 +90,11 @@ function bindingRoutes(deps: WalletDeps): Route[] {
       replies: { 200: ChallengeReply },
       refuses: ['agent_account_required', 'delegation_invalid', 'wallet_already_bound'],
       handle: async ({ caller, body, requestId, reply }) => {
-        const challenge = await challengeForBinding(deps, { agentId: caller.accountId, delegationToken: body.delegation_token, walletAddress: body.wallet_address })
+        const challenge = await challengeForBinding(deps, {
+          agentId: caller.accountId,
+          delegationToken: body.delegation_token,
+          walletAddress: body.wallet_address,
+        })
         reply.header('cache-control', 'no-store')
         return challengeView(challenge, requestId)
       },
@@ -73,15 +102,30 @@ function bindingRoutes(deps: WalletDeps): Route[] {
     route({
       method: 'POST',
       path: '/v1/me/owner-wallet/bind',
-      summary: 'Bind a wallet to the delegating owner by the wallet\'s signature.',
+      summary: "Bind a wallet to the delegating owner by the wallet's signature.",
       description: 'Uses up the challenge and the delegation together, or neither.',
       tag: 'Wallets',
       access: 'any',
       body: Closed({ delegation_token: Token, challenge_id: Type.String(), signature: Signature }),
       replies: { 200: Bound },
-      refuses: ['agent_account_required', 'delegation_invalid', 'invalid_challenge', 'invalid_signature', 'wallet_already_bound'],
+      refuses: [
+        'agent_account_required',
+        'delegation_invalid',
+        'invalid_challenge',
+        'invalid_signature',
+        'wallet_already_bound',
+      ],
       handle: async ({ caller, body, requestId }) =>
-        boundView(await bindWallet(deps, { agentId: caller.accountId, delegationToken: body.delegation_token, challengeId: body.challenge_id, signature: body.signature }), requestId),
+        boundView(
+          await bindWallet(deps, {
+            agentId: caller.accountId,
+            delegationToken: body.delegation_token,
+            challengeId: body.challenge_id,
+            signature: body.signature,
+            requestId,
+          }),
+          requestId,
+        ),
     }),
   ]
 }
@@ -100,7 +144,10 @@ function owningRoutes(deps: WalletDeps): Route[] {
       replies: { 200: ChallengeReply },
       refuses: ['owner_account_required', 'wallet_already_bound'],
       handle: async ({ caller, body, requestId, reply }) => {
-        const challenge = await challengeForLinking(deps, { ownerId: caller.accountId, walletAddress: body.wallet_address })
+        const challenge = await challengeForLinking(deps, {
+          ownerId: caller.accountId,
+          walletAddress: body.wallet_address,
+        })
         reply.header('cache-control', 'no-store')
         return challengeView(challenge, requestId)
       },
@@ -108,16 +155,30 @@ function owningRoutes(deps: WalletDeps): Route[] {
     route({
       method: 'PUT',
       path: '/v1/me/wallet',
-      summary: 'Add a wallet to this owner by the wallet\'s signature.',
-      description: 'Takes a challenge of POST /v1/me/wallet/challenge or of POST /v1/auth/challenge. The first wallet is the one that the account is known by.',
+      summary: "Add a wallet to this owner by the wallet's signature.",
+      description:
+        'Takes a challenge of POST /v1/me/wallet/challenge or of POST /v1/auth/challenge. The first wallet is the one that the account is known by.',
       tag: 'Wallets',
       access: 'session',
       extension: true,
       body: Closed({ challenge_id: Type.String(), signature: Signature }),
       replies: { 200: Bound },
-      refuses: ['owner_account_required', 'invalid_challenge', 'invalid_signature', 'wallet_already_bound'],
+      refuses: [
+        'owner_account_required',
+        'invalid_challenge',
+        'invalid_signature',
+        'wallet_already_bound',
+      ],
       handle: async ({ caller, body, requestId }) =>
-        boundView(await putWallet(deps, { ownerId: caller.accountId, challengeId: body.challenge_id, signature: body.signature }), requestId),
+        boundView(
+          await putWallet(deps, {
+            ownerId: caller.accountId,
+            challengeId: body.challenge_id,
+            signature: body.signature,
+            requestId,
+          }),
+          requestId,
+        ),
     }),
   ]
 }
@@ -138,8 +199,12 @@ function listingRoutes(deps: WalletDeps): Route[] {
               wallet_address: Type.String({ description: 'EIP-55 checksummed' }),
               primary: Type.Boolean({ description: 'The one that the account is known by' }),
               created_at: Time(),
-              added_by_account_id: Integer('Whose credential added it: the account itself, its Agent, or the owner that linked it'),
-              verified_at: Nullable(Time('When its key last proved itself; null while only its address is known')),
+              added_by_account_id: Integer(
+                'Whose credential added it: the account itself, its Agent, or the owner that linked it',
+              ),
+              verified_at: Nullable(
+                Time('When its key last proved itself; null while only its address is known'),
+              ),
             }),
           ),
         }),
@@ -169,7 +234,11 @@ function listingRoutes(deps: WalletDeps): Route[] {
       replies: { 200: Closed({ ok: Type.Literal(true), request_id: Type.String() }) },
       refuses: ['owner_account_required', 'wallet_not_found', 'wallet_in_use'],
       handle: async ({ caller, params, requestId }) => {
-        await removeWallet(deps, { ownerId: caller.accountId, walletAddress: params.address })
+        await removeWallet(deps, {
+          ownerId: caller.accountId,
+          walletAddress: params.address,
+          requestId,
+        })
         return { ok: true, request_id: requestId }
       },
     }),

@@ -28,19 +28,35 @@ export async function list(db: Database | Tx, accountId: bigint): Promise<Wallet
  * Gives a proved wallet to an account, which is known by it from then on if it had none. False when the wallet belongs
  * to an account already: of any number of claims at once, one is told true.
  */
-export async function add(tx: Tx, wallet: { address: string; accountId: bigint; addedBy: bigint }): Promise<boolean> {
+export async function add(
+  tx: Tx,
+  wallet: { address: string; accountId: bigint; addedBy: bigint },
+): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('account_wallets')
-    .values({ address: wallet.address, account_id: wallet.accountId, added_by: wallet.addedBy, verified_at: sql<Date>`now()` })
+    .values({
+      address: wallet.address,
+      account_id: wallet.accountId,
+      added_by: wallet.addedBy,
+      verified_at: sql<Date>`now()`,
+    })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   if (!numInsertedOrUpdatedRows) return false
-  await tx.updateTable('accounts').set({ wallet_address: wallet.address }).where('id', '=', wallet.accountId).where('wallet_address', 'is', null).execute()
+  await tx
+    .updateTable('accounts')
+    .set({ wallet_address: wallet.address })
+    .where('id', '=', wallet.accountId)
+    .where('wallet_address', 'is', null)
+    .execute()
   return true
 }
 
 /** Notes that the key of an account's own wallet has proved itself again. False when the wallet is another account's. */
-export async function proveAgain(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<boolean> {
+export async function proveAgain(
+  tx: Tx,
+  wallet: { address: string; accountId: bigint },
+): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('account_wallets')
     .set({ verified_at: sql<Date>`now()` })
@@ -51,13 +67,25 @@ export async function proveAgain(tx: Tx, wallet: { address: string; accountId: b
 }
 
 /** Locks a wallet of the account until the transaction ends: nobody begins an order that it pays. False when there is none. */
-export async function lock(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<boolean> {
-  const row = await tx.selectFrom('account_wallets').select('address').where('address', '=', wallet.address).where('account_id', '=', wallet.accountId).forUpdate().executeTakeFirst()
+export async function lock(
+  tx: Tx,
+  wallet: { address: string; accountId: bigint },
+): Promise<boolean> {
+  const row = await tx
+    .selectFrom('account_wallets')
+    .select('address')
+    .where('address', '=', wallet.address)
+    .where('account_id', '=', wallet.accountId)
+    .forUpdate()
+    .executeTakeFirst()
   return row !== undefined
 }
 
 /** True while an order waits for a payment of this wallet, or a payment of it for a decision. */
-export async function paysOpenOrder(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<boolean> {
+export async function paysOpenOrder(
+  tx: Tx,
+  wallet: { address: string; accountId: bigint },
+): Promise<boolean> {
   const row = await tx
     .selectFrom('orders')
     .select('id')
@@ -70,7 +98,10 @@ export async function paysOpenOrder(tx: Tx, wallet: { address: string; accountId
 }
 
 /** Takes a locked wallet from its account, which is then known by the oldest of the others. */
-export async function remove(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<void> {
+export async function remove(
+  tx: Tx,
+  wallet: { address: string; accountId: bigint },
+): Promise<void> {
   await sql`update accounts set wallet_address = (
       select address from account_wallets where account_id = ${wallet.accountId} and address <> ${wallet.address} order by created_at, address limit 1)
     where id = ${wallet.accountId} and wallet_address = ${wallet.address}`.execute(tx)
@@ -85,7 +116,10 @@ export interface Delegation {
 }
 
 /** The Agent with this wallet, if it is linked to this owner. */
-export async function findLinkedAgent(db: Database, link: { ownerId: bigint; walletAddress: string }): Promise<bigint | undefined> {
+export async function findLinkedAgent(
+  db: Database,
+  link: { ownerId: bigint; walletAddress: string },
+): Promise<bigint | undefined> {
   const row = await db
     .selectFrom('account_wallets')
     .innerJoin('agent_links', 'agent_links.agent_account_id', 'account_wallets.account_id')
@@ -97,7 +131,10 @@ export async function findLinkedAgent(db: Database, link: { ownerId: bigint; wal
 }
 
 /** Stores a delegation in place of the Agent's older one. Its end is the database's. undefined when the link is gone. */
-export async function putDelegation(db: Database, wanted: { ownerId: bigint; agentId: bigint; tokenHash: Buffer; lifetimeMinutes: number }): Promise<Date | undefined> {
+export async function putDelegation(
+  db: Database,
+  wanted: { ownerId: bigint; agentId: bigint; tokenHash: Buffer; lifetimeMinutes: number },
+): Promise<Date | undefined> {
   const { rows } = await sql<{ expires_at: Date }>`
     with linked as (
       select agent_account_id, owner_account_id from agent_links where agent_account_id = ${wanted.agentId} and owner_account_id = ${wanted.ownerId} for share
@@ -111,7 +148,10 @@ export async function putDelegation(db: Database, wanted: { ownerId: bigint; age
 }
 
 /** The delegation with this token, if this Agent can use it now: unexpired, unused, still linked, the owner active. */
-export async function findDelegation(db: Database, { agentId, tokenHash }: { agentId: bigint; tokenHash: Buffer }): Promise<Delegation | undefined> {
+export async function findDelegation(
+  db: Database,
+  { agentId, tokenHash }: { agentId: bigint; tokenHash: Buffer },
+): Promise<Delegation | undefined> {
   return usable(db, agentId).where('token_hash', '=', tokenHash).executeTakeFirst()
 }
 
@@ -119,17 +159,31 @@ export async function findDelegation(db: Database, { agentId, tokenHash }: { age
  * Uses a delegation up: of any number of uses at once, one is told true. The link is locked, so that it ends before
  * this or after it.
  */
-export async function consumeDelegation(tx: Tx, { agentId, id }: { agentId: bigint; id: bigint }): Promise<boolean> {
-  const live = await usable(tx, agentId).where('delegations.id', '=', id).forShare('agent_links').executeTakeFirst()
+export async function consumeDelegation(
+  tx: Tx,
+  { agentId, id }: { agentId: bigint; id: bigint },
+): Promise<boolean> {
+  const live = await usable(tx, agentId)
+    .where('delegations.id', '=', id)
+    .forShare('agent_links')
+    .executeTakeFirst()
   if (!live) return false
-  const { numDeletedRows } = await tx.deleteFrom('delegations').where('id', '=', id).where('expires_at', '>', sql<Date>`now()`).executeTakeFirst()
+  const { numDeletedRows } = await tx
+    .deleteFrom('delegations')
+    .where('id', '=', id)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .executeTakeFirst()
   return numDeletedRows === 1n
 }
 
 function usable(db: Database | Tx, agentId: bigint) {
   return db
     .selectFrom('delegations')
-    .innerJoin('agent_links', (join) => join.onRef('agent_links.agent_account_id', '=', 'delegations.agent_account_id').onRef('agent_links.owner_account_id', '=', 'delegations.owner_account_id'))
+    .innerJoin('agent_links', (join) =>
+      join
+        .onRef('agent_links.agent_account_id', '=', 'delegations.agent_account_id')
+        .onRef('agent_links.owner_account_id', '=', 'delegations.owner_account_id'),
+    )
     .innerJoin('accounts as owner', 'owner.id', 'delegations.owner_account_id')
     .select(['delegations.id', 'delegations.owner_account_id', 'owner.label as owner_label'])
     .where('delegations.agent_account_id', '=', agentId)

@@ -24,7 +24,10 @@ export function bindingPurpose(owner: NamedOwner, agentWallet: string): Purpose 
   const agent = getAddress(agentWallet)
   return {
     statement: `Bind this wallet as an owner wallet of ${named(owner)}. Purpose: owner-wallet-binding. Requested by linked Agent ${agent} with the delegation of that owner. ${NOTHING_IS_SENT}`,
-    resources: [...resourcesOf('owner-wallet-binding', owner), `urn:farebox:agent:${CHAIN}:${agent}`],
+    resources: [
+      ...resourcesOf('owner-wallet-binding', owner),
+      `urn:farebox:agent:${CHAIN}:${agent}`,
+    ],
   }
 }
 
@@ -36,10 +39,18 @@ export function linkingPurpose(owner: NamedOwner): Purpose {
   }
 }
 
-const resourcesOf = (purpose: string, { id }: NamedOwner): string[] => [`urn:farebox:purpose:${purpose}`, `urn:farebox:owner:${id}`]
+const resourcesOf = (purpose: string, { id }: NamedOwner): string[] => [
+  `urn:farebox:purpose:${purpose}`,
+  `urn:farebox:owner:${id}`,
+]
 
 /** The label is somebody's free text: it is cut down to what cannot be taken for more of the statement or break it. */
 function named({ id, label }: NamedOwner): string {
-  const plain = (label ?? '').replace(/[^A-Za-z0-9 ._-]+/g, ' ').replace(/ +/g, ' ').trim().slice(0, LABEL_LENGTH_MAX).trim()
+  const plain = (label ?? '')
+    .replace(/[^A-Za-z0-9 ._-]+/g, ' ')
+    .replace(/ +/g, ' ')
+    .trim()
+    .slice(0, LABEL_LENGTH_MAX)
+    .trim()
   return `owner account ${id}${plain ? ` (${plain})` : ''}`
 }
