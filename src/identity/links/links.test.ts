@@ -1,46 +1,21 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import {
-  newWallet,
-  type SignedInPerson,
-  startServers,
-  type TestServers,
-} from '../../../test/servers.ts'
+import { newWallet, startServers, type TestServers } from '../../../test/servers.ts'
+import { code, linkSteps } from './links.fixture.ts'
 
 let servers: TestServers
+let steps: ReturnType<typeof linkSteps>
 beforeAll(async () => {
   servers = await startServers()
+  steps = linkSteps(servers)
 })
 afterEach(async () => {
   expect(await servers.database.sql('select * from ledger_audit()')).toEqual([])
 })
 afterAll(() => servers.stop())
 
-const link = (owner: SignedInPerson, address: string, more: Record<string, unknown> = {}) =>
-  servers.send('POST', '/v1/me/agents', {
-    token: owner.accessToken,
-    body: { agent_wallet_address: address, ...more },
-  })
-const change = (owner: SignedInPerson, id: number | bigint, body: unknown) =>
-  servers.send('PATCH', `/v1/me/agents/${id}`, { token: owner.accessToken, body })
-const unlink = (owner: SignedInPerson, id: number | bigint) =>
-  servers.send('DELETE', `/v1/me/agents/${id}`, { token: owner.accessToken })
-const agentsOf = async (owner: SignedInPerson, query = '') =>
-  (await servers.send('GET', `/v1/me/agents${query}`, { token: owner.accessToken })).json
-const code = (answer: { status: number; json: { code?: string } }) => [
-  answer.status,
-  answer.json.code,
-]
-
-async function pair(more: Record<string, unknown> = {}) {
-  const wallet = newWallet()
-  const [owner, agent] = [await servers.owner(), await servers.signIn(wallet)]
-  expect((await link(owner, wallet.address, more)).status).toBe(200)
-  return { owner, agent, wallet }
-}
-
 test('an unknown wallet gets an Agent account that its key signs in to later, with its first key', async () => {
   const [owner, wallet] = [await servers.owner(), newWallet()]
-  const { status, json } = await link(owner, wallet.address.toLowerCase(), {
+  const { status, json } = await steps.link(owner, wallet.address.toLowerCase(), {
     label: 'night crawler',
     billing_mode: 'owner_only',
     budget: { daily_micro: 5_000 },
@@ -94,10 +69,10 @@ test('an unknown wallet gets an Agent account that its key signs in to later, wi
 
 test("an owner reads its Agents by page, newest first, with key or token, and nobody else's", async () => {
   const owner = await servers.owner()
-  await pair()
+  await steps.pair()
   const ids: number[] = []
   for (let count = 0; count < 3; count++)
-    ids.unshift((await link(owner, newWallet().address)).json.data.id)
+    ids.unshift((await steps.link(owner, newWallet().address)).json.data.id)
   const { json: made } = await servers.send('POST', '/v1/me/api-keys', {
     token: owner.accessToken,
     body: {},
@@ -105,17 +80,17 @@ test("an owner reads its Agents by page, newest first, with key or token, and no
   const first = (await servers.send('GET', '/v1/me/agents?limit=2', { token: made.api_key })).json
   expect(first.data.map((agent: { id: number }) => agent.id)).toEqual(ids.slice(0, 2))
   expect(first.next_cursor).toBe(ids[1])
-  const second = await agentsOf(owner, `?limit=2&before_id=${first.next_cursor}`)
+  const second = await steps.agentsOf(owner, `?limit=2&before_id=${first.next_cursor}`)
   expect(second).toMatchObject({ data: [{ id: ids[2] }], next_cursor: 0 })
 })
 
 test('an Agent has one owner at most: a second link is refused, whoever asks', async () => {
-  const { owner, wallet } = await pair()
-  expect(code(await link(await servers.owner(), wallet.address))).toEqual([
+  const { owner, wallet } = await steps.pair()
+  expect(code(await steps.link(await servers.owner(), wallet.address))).toEqual([
     409,
     'agent_already_linked',
   ])
-  const again = await link(owner, wallet.address)
+  const again = await steps.link(owner, wallet.address)
   expect(code(again)).toEqual([409, 'agent_already_linked'])
   expect(again.json.message).toContain('linked to this account already')
 })
@@ -123,17 +98,17 @@ test('an Agent has one owner at most: a second link is refused, whoever asks', a
 test("an owner's wallet cannot be linked, neither its first nor a later one", async () => {
   const [owner, first] = [await servers.owner(), newWallet()]
   await servers.owner(first.address)
-  expect(code(await link(owner, first.address))).toEqual([409, 'wallet_belongs_to_owner'])
+  expect(code(await steps.link(owner, first.address))).toEqual([409, 'wallet_belongs_to_owner'])
   const [other, later] = [await servers.owner(newWallet().address), newWallet()]
   await servers.database.sql(
     'insert into account_wallets (address, account_id, added_by) values ($1, $2, $2)',
     [later.address.toLowerCase(), other.accountId],
   )
-  expect(code(await link(owner, later.address))).toEqual([409, 'wallet_belongs_to_owner'])
+  expect(code(await steps.link(owner, later.address))).toEqual([409, 'wallet_belongs_to_owner'])
 })
 
 test('only owners have Agents, only access tokens change them, and an owner has no owner to leave', async () => {
-  const { owner, agent } = await pair()
+  const { owner, agent } = await steps.pair()
   for (const [method, path, body] of [
     ['GET', '/v1/me/agents'],
     ['POST', '/v1/me/agents', { agent_wallet_address: newWallet().address }],
@@ -161,14 +136,14 @@ test('only owners have Agents, only access tokens change them, and an owner has 
 })
 
 test("another owner's Agent and one that does not exist are the same nothing", async () => {
-  const { agent } = await pair()
+  const { agent } = await steps.pair()
   const stranger = await servers.owner()
   for (const id of [agent.accountId, 999_999_999n]) {
-    expect(code(await change(stranger, id, { funding_paused: true }))).toEqual([
+    expect(code(await steps.change(stranger, id, { funding_paused: true }))).toEqual([
       404,
       'agent_not_linked',
     ])
-    expect(code(await unlink(stranger, id))).toEqual([404, 'agent_not_linked'])
+    expect(code(await steps.unlink(stranger, id))).toEqual([404, 'agent_not_linked'])
   }
 })
 
@@ -186,7 +161,7 @@ test.each<[string, Record<string, unknown>, string, string]>([
   ['a label with a line break', { label: 'a\nb' }, 'invalid_field', 'label'],
   ['a label of 101 characters', { label: 'x'.repeat(101) }, 'invalid_field', 'label'],
 ])("a link with %s is refused by the field's name", async (_what, body, expected, field) => {
-  const answer = await link(await servers.owner(), newWallet().address, body)
+  const answer = await steps.link(await servers.owner(), newWallet().address, body)
   expect(answer).toMatchObject({
     status: 400,
     json: { error: 'bad_request', code: expected, field },
@@ -194,11 +169,11 @@ test.each<[string, Record<string, unknown>, string, string]>([
 })
 
 test('a change leaves what it does not name, limit by limit, and null takes limits away', async () => {
-  const { owner, agent } = await pair({
+  const { owner, agent } = await steps.pair({
     label: 'one',
     budget: { daily_micro: 10, total_micro: 20 },
   })
-  const changed = await change(owner, agent.accountId, {
+  const changed = await steps.change(owner, agent.accountId, {
     label: 'two',
     budget: { daily_micro: null, per_call_micro: 5 },
   })
@@ -209,98 +184,35 @@ test('a change leaves what it does not name, limit by limit, and null takes limi
     budget: { per_call_micro: 5, daily_micro: null, monthly_micro: null, total_micro: 20 },
   })
   expect(
-    (await change(owner, agent.accountId, { billing_mode: 'owner_only', funding_paused: true }))
-      .json.data,
+    (
+      await steps.change(owner, agent.accountId, {
+        billing_mode: 'owner_only',
+        funding_paused: true,
+      })
+    ).json.data,
   ).toMatchObject({
     label: 'two',
     billing_mode: 'owner_only',
     funding_paused: true,
     budget: { total_micro: 20 },
   })
-  expect((await change(owner, agent.accountId, { budget: null })).json.data.budget).toMatchObject({
+  expect(
+    (await steps.change(owner, agent.accountId, { budget: null })).json.data.budget,
+  ).toMatchObject({
     per_call_micro: null,
     daily_micro: null,
     monthly_micro: null,
     total_micro: null,
   })
-  expect((await change(owner, agent.accountId, {})).json.data).toEqual(
-    (await agentsOf(owner)).data[0],
+  expect((await steps.change(owner, agent.accountId, {})).json.data).toEqual(
+    (await steps.agentsOf(owner)).data[0],
   )
 })
 
-test('the owner pays through the link, sees what it paid, and its kill switch ends that at once', async () => {
-  const { owner, agent } = await pair()
-  await servers.grant(owner.accountId, 1_000_000n)
-  expect((await servers.chat(agent.apiKey)).status).toBe(200)
-  const [{ budget }] = (await agentsOf(owner)).data
-  expect(budget.windows.daily.spent_micro).toBeGreaterThan(0)
-  expect(budget.windows.total).toEqual({
-    spent_micro: budget.windows.daily.spent_micro,
-    held_micro: 0,
-  })
-  await change(owner, agent.accountId, { funding_paused: true })
-  expect(code(await servers.chat(agent.apiKey))).toEqual([402, 'insufficient_credits'])
-  await change(owner, agent.accountId, { funding_paused: false })
-  expect((await servers.chat(agent.apiKey)).status).toBe(200)
-})
-
-test('a raised limit is used and a cut one binds, counting what was spent before', async () => {
-  const { owner, agent } = await pair({ budget: { total_micro: 0 } })
-  await servers.grant(owner.accountId, 1_000_000n)
-  expect(code(await servers.chat(agent.apiKey))).toEqual([402, 'budget_exceeded'])
-  await change(owner, agent.accountId, { budget: { total_micro: 100_000 } })
-  expect((await servers.chat(agent.apiKey)).status).toBe(200)
-  const spent = (await agentsOf(owner)).data[0].budget.windows.total.spent_micro
-  await change(owner, agent.accountId, { budget: { total_micro: spent } })
-  expect(code(await servers.chat(agent.apiKey))).toEqual([402, 'budget_exceeded'])
-})
-
-test.each(['owner', 'agent'] as const)(
-  'after the %s ended the link the owner pays no more; a new link begins with a budget that spent nothing',
-  async (side) => {
-    const { owner, agent, wallet } = await pair({ label: 'crawler' })
-    await servers.grant(owner.accountId, 1_000_000n)
-    expect((await servers.chat(agent.apiKey)).status).toBe(200)
-    const ended =
-      side === 'owner'
-        ? await unlink(owner, agent.accountId)
-        : await servers.send('DELETE', '/v1/me/owner-link', { token: agent.accessToken })
-    expect(ended.json).toMatchObject({ ok: true, request_id: expect.stringMatching(/^req_/) })
-    expect(code(await servers.chat(agent.apiKey))).toEqual([402, 'insufficient_credits'])
-    expect((await agentsOf(owner)).data).toEqual([])
-    expect(
-      (await servers.send('GET', '/v1/me', { token: agent.apiKey })).json.account,
-    ).not.toHaveProperty('owner_account_id')
-    expect(code(await unlink(owner, agent.accountId))).toEqual([404, 'agent_not_linked'])
-    expect(
-      code(await servers.send('DELETE', '/v1/me/owner-link', { token: agent.accessToken })),
-    ).toEqual([404, 'owner_link_not_found'])
-    const again = await link(owner, wallet.address)
-    expect(again.json.data).toMatchObject({
-      label: '',
-      budget: { windows: { total: { spent_micro: 0, held_micro: 0 } } },
-    })
-    expect((await servers.chat(agent.apiKey)).status).toBe(200)
-  },
-)
-
-test("the Agent's own Credits go with it from owner to owner", async () => {
-  const { owner, agent, wallet } = await pair({ billing_mode: 'owner_only' })
-  await servers.grant(agent.accountId, 500_000n)
-  expect(code(await servers.chat(agent.apiKey))).toEqual([402, 'insufficient_credits'])
-  await unlink(owner, agent.accountId)
-  expect((await servers.chat(agent.apiKey)).status).toBe(200)
-  const next = await servers.owner()
-  await servers.grant(next.accountId, 500_000n)
-  await link(next, wallet.address, { billing_mode: 'owner_only' })
-  expect((await servers.chat(agent.apiKey)).status).toBe(200)
-  expect((await agentsOf(next)).data[0].budget.windows.daily.spent_micro).toBeGreaterThan(0)
-})
-
 test('who linked, changed and ended what is in the audit log, and what was refused is not', async () => {
-  const { owner, agent, wallet } = await pair({ budget: { daily_micro: 5 } })
-  expect((await link(await servers.owner(), wallet.address)).status).toBe(409)
-  await change(owner, agent.accountId, { budget: { daily_micro: 7 } })
+  const { owner, agent, wallet } = await steps.pair({ budget: { daily_micro: 5 } })
+  expect((await steps.link(await servers.owner(), wallet.address)).status).toBe(409)
+  await steps.change(owner, agent.accountId, { budget: { daily_micro: 7 } })
   const left = await servers.send('DELETE', '/v1/me/owner-link', { token: agent.accessToken })
   const rows = await servers.database.sql<Record<string, unknown>>(
     `select action, actor, before::json as before, after::json as after, request_id from audit_log where target_kind = 'account' and target_id = $1 order by id`,

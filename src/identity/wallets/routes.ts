@@ -40,45 +40,52 @@ const Bound = Closed({
 
 /** Wallets of owners: bound by an Agent that the owner permitted it (spec 4.4), or added by the owner itself. */
 export function walletRoutes(deps: WalletDeps): Route[] {
-  return [...bindingRoutes(deps), ...owningRoutes(deps), ...listingRoutes(deps)]
+  return [
+    delegationRoute(deps),
+    ...bindingRoutes(deps),
+    ...owningRoutes(deps),
+    ...listingRoutes(deps),
+  ]
+}
+
+function delegationRoute(deps: WalletDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/v1/me/wallet/delegation',
+    summary: 'Permit a linked Agent to bind one wallet to this owner.',
+    description: "Valid for 10 minutes, once. A new one takes the place of that Agent's older one.",
+    tag: 'Wallets',
+    access: 'session',
+    body: Closed({ agent_wallet_address: AddressBody() }),
+    replies: {
+      200: Closed({
+        delegation_token: Type.String({
+          description: 'Hand it to the Agent. It is in this answer only',
+        }),
+        expires_at: Integer('Unix seconds'),
+        agent_wallet_address: Type.String({ description: 'EIP-55 checksummed' }),
+        request_id: Type.String(),
+      }),
+    },
+    refuses: ['owner_account_required', 'agent_not_linked'],
+    handle: async ({ caller, body, requestId, reply }) => {
+      const { token, expiresAt } = await delegate(deps, {
+        ownerId: caller.accountId,
+        agentWallet: body.agent_wallet_address,
+      })
+      reply.header('cache-control', 'no-store')
+      return {
+        delegation_token: token,
+        expires_at: unixSeconds(expiresAt),
+        agent_wallet_address: getAddress(body.agent_wallet_address.toLowerCase()),
+        request_id: requestId,
+      }
+    },
+  })
 }
 
 function bindingRoutes(deps: WalletDeps): Route[] {
   return [
-    route({
-      method: 'POST',
-      path: '/v1/me/wallet/delegation',
-      summary: 'Permit a linked Agent to bind one wallet to this owner.',
-      description:
-        "Valid for 10 minutes, once. A new one takes the place of that Agent's older one.",
-      tag: 'Wallets',
-      access: 'session',
-      body: Closed({ agent_wallet_address: AddressBody() }),
-      replies: {
-        200: Closed({
-          delegation_token: Type.String({
-            description: 'Hand it to the Agent. It is in this answer only',
-          }),
-          expires_at: Integer('Unix seconds'),
-          agent_wallet_address: Type.String({ description: 'EIP-55 checksummed' }),
-          request_id: Type.String(),
-        }),
-      },
-      refuses: ['owner_account_required', 'agent_not_linked'],
-      handle: async ({ caller, body, requestId, reply }) => {
-        const { token, expiresAt } = await delegate(deps, {
-          ownerId: caller.accountId,
-          agentWallet: body.agent_wallet_address,
-        })
-        reply.header('cache-control', 'no-store')
-        return {
-          delegation_token: token,
-          expires_at: unixSeconds(expiresAt),
-          agent_wallet_address: getAddress(body.agent_wallet_address.toLowerCase()),
-          request_id: requestId,
-        }
-      },
-    }),
     route({
       method: 'POST',
       path: '/v1/me/owner-wallet/challenge',
