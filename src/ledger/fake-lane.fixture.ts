@@ -21,6 +21,7 @@ export interface FakeLane extends Lane {
   gate: Promise<void> | undefined
 }
 
+/** A lane over a map in memory whose connection and commits break where a test says so. */
 export function createFakeLane(): FakeLane {
   const holds = new Map<bigint, string>()
   const made = new Map<string, number>()
