@@ -33,16 +33,14 @@ const me = (id: bigint) =>
   server().inject({ url: '/v1/me', headers: { authorization: `Bearer ${id}` } })
 
 test('an account reads itself: absent text is empty, the address is checksummed', async () => {
-  const id = await database.db
-    .transaction()
-    .execute((tx) =>
-      store.insert(tx, {
-        accountType: 'agent',
-        walletAddress: '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266',
-        email: undefined,
-        label: undefined,
-      }),
-    )
+  const id = await database.db.transaction().execute((tx) =>
+    store.insert(tx, {
+      accountType: 'agent',
+      walletAddress: '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266',
+      email: undefined,
+      label: undefined,
+    }),
+  )
   const reply = await me(id)
   expect(reply.statusCode).toBe(200)
   expect(reply.json()).toEqual({

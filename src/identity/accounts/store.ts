@@ -52,7 +52,7 @@ export async function find(db: Database | Tx, id: bigint): Promise<AccountRow | 
     .executeTakeFirst()
 }
 
-/** Creates an account in a family of its own. The wallet address is stored lower-case; a taken one violates a unique key. */
+/** Creates an account in a family of its own. The wallet address is stored lower-case; a taken one is the error that `isWalletTaken` knows. */
 export async function insert(
   tx: Tx,
   account: {
@@ -98,6 +98,7 @@ export async function link(
     ownerId: bigint
     billingMode: 'self_only' | 'self_then_owner' | 'owner_only'
     budget: BudgetLimits
+    label?: string
   },
 ): Promise<bigint> {
   await sql`select ledger_lock_families(array[${wanted.agentId}::bigint, ${wanted.ownerId}::bigint])`.execute(
@@ -116,6 +117,7 @@ export async function link(
       owner_account_id: wanted.ownerId,
       billing_mode: wanted.billingMode,
       budget_id: budget.id,
+      agent_label: wanted.label ?? '',
     })
     .execute()
   await tx
@@ -126,14 +128,34 @@ export async function link(
   return budget.id
 }
 
-/** The account that this wallet belongs to. Addresses are compared lower-case. */
-export async function findByWallet(
+/** Whose wallet this is: an Agent's that signs in with it, or an owner's that pays with it. Addresses are compared lower-case. */
+export async function accountOfWallet(
   db: Database | Tx,
   walletAddress: string,
-): Promise<{ id: bigint } | undefined> {
+): Promise<Pick<AccountRow, 'id' | 'account_type' | 'status'> | undefined> {
   return db
-    .selectFrom('accounts')
-    .select('id')
-    .where('wallet_address', '=', walletAddress.toLowerCase())
+    .selectFrom('account_wallets')
+    .innerJoin('accounts', 'accounts.id', 'account_wallets.account_id')
+    .select(['accounts.id', 'account_type', 'status'])
+    .where('address', '=', walletAddress.toLowerCase())
     .executeTakeFirst()
+}
+
+/** Notes that a wallet's key has proved itself: until then an account may know it by its address alone. */
+export async function noteProof(tx: Tx, walletAddress: string): Promise<void> {
+  await tx
+    .updateTable('account_wallets')
+    .set({ verified_at: sql<Date>`now()` })
+    .where('address', '=', walletAddress.toLowerCase())
+    .where('verified_at', 'is', null)
+    .execute()
+}
+
+/** True for the error of a wallet that belongs to an account already: whoever meets it looks again and finds that account. */
+export function isWalletTaken(error: unknown): boolean {
+  const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }
+  return (
+    code === '23505' &&
+    (constraint === 'accounts_wallet_address_key' || constraint === 'account_wallets_pkey')
+  )
 }

@@ -58,7 +58,7 @@ export async function signInAgent(
   const signIn = () => consumeAndSignIn(deps, challenge, answer.device)
   // when the wallet got its account elsewhere at this moment, the whole transaction was undone: it finds that account now
   const { session, apiKey } = await signIn().catch((error: unknown) =>
-    store.isWalletTaken(error) ? signIn() : Promise.reject(error),
+    accounts.isWalletTaken(error) ? signIn() : Promise.reject(error),
   )
   return { accountId: session.accountId, pair: await deps.sessions.issue(session), apiKey }
 }
@@ -83,6 +83,7 @@ function consumeAndSignIn(
         email: undefined,
         label: undefined,
       }))
+    await accounts.noteProof(tx, challenge.wallet_address)
     const apiKey = await deps.firstKey(tx, accountId)
     return { session: await deps.sessions.start(tx, { accountId, device }), apiKey }
   })

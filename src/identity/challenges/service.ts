@@ -73,10 +73,14 @@ export async function openChallenge(deps: ChallengeDeps, wanted: NewChallenge): 
  */
 export async function provenChallenge(
   db: Database,
-  answer: { challengeId: string; signature: string; purpose: ChallengePurpose },
+  answer: {
+    challengeId: string
+    signature: string
+    purpose: ChallengePurpose | readonly ChallengePurpose[]
+  },
   guarded: Guarded = (_wallet, check) => check(),
 ): Promise<store.OpenChallenge> {
-  const challenge = await store.findOpen(db, answer.challengeId, answer.purpose)
+  const challenge = await store.findOpen(db, answer.challengeId, [answer.purpose].flat())
   if (!challenge) throw new Fault('invalid_challenge')
   return guarded(challenge.wallet_address, async () => {
     if ((await signerOf(challenge.message, answer.signature)) === challenge.wallet_address)

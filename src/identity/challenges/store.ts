@@ -68,11 +68,11 @@ export async function insert(
     .execute()
 }
 
-/** The challenge with this id, if it is of this purpose and can still be answered. */
+/** The challenge with this id, if it is of one of these purposes and can still be answered. */
 export async function findOpen(
   db: Database,
   id: string,
-  purpose: ChallengePurpose,
+  purposes: readonly ChallengePurpose[],
 ): Promise<OpenChallenge | undefined> {
   return db
     .selectFrom('challenges')
@@ -85,7 +85,7 @@ export async function findOpen(
       'delegation_id',
     ])
     .where('id', '=', id)
-    .where('purpose', '=', purpose)
+    .where('purpose', 'in', purposes)
     .where(open)
     .executeTakeFirst()
 }
