@@ -31,6 +31,11 @@ const malformed = (phrase: string, message: string, fix: string): Refusal => ({
   fix,
 })
 
+const refusal = (status: number, type: ErrorType) => (phrase: string, message: string, fix: string): Refusal => ({ status, type, phrase, message, fix })
+const forbidden = refusal(403, 'permission_error')
+const missing = refusal(404, 'not_found_error')
+const conflict = refusal(409, 'conflict_error')
+
 /**
  * Every refusal the API can answer with (spec 7, decisions 0). docs/errors.md is generated from it and a
  * test holds the two together in both directions. Entries of type `invalid_request_error` with status 400
@@ -105,19 +110,9 @@ export const catalogue = {
     status: 403, type: 'permission_error', phrase: 'Access token required',
     message: 'This endpoint needs an access token of a login session; an API key cannot use it.', fix: 'Sign in and send the access token.',
   },
-  owner_account_required: {
-    status: 403, type: 'permission_error', phrase: 'Owner account required',
-    message: 'Only an owner account can do this; this credential is an Agent\'s.', fix: 'Sign in as the owner, in the browser.',
-  },
-  agent_account_required: {
-    status: 403, type: 'permission_error', phrase: 'Agent account required',
-    message: 'Only an Agent can do this; this credential is an owner\'s.', fix: 'Use a credential of the Agent: it signs in by POST /v1/auth/challenge and POST /v1/auth/verify.',
-  },
-  delegation_invalid: {
-    status: 403, type: 'permission_error', phrase: 'Invalid delegation',
-    message: 'This delegation does not let this Agent bind a wallet: it does not exist, is for another Agent, has expired, was used, was replaced by a newer one, or the Agent is no longer linked to the owner. The owner makes one by POST /v1/me/wallet/delegation.',
-    fix: 'Ask the owner for a new delegation and use it within 10 minutes, once, with a credential of the Agent that it names.',
-  },
+  owner_account_required: forbidden('Owner account required', 'Only an owner account can do this; this credential is an Agent\'s.', 'Sign in as the owner, in the browser.'),
+  agent_account_required: forbidden('Agent account required', 'Only an Agent can do this; this credential is an owner\'s.', 'Use a credential of the Agent: it signs in by POST /v1/auth/challenge and POST /v1/auth/verify.'),
+  delegation_invalid: forbidden('Invalid delegation', 'This delegation does not let this Agent bind a wallet: it does not exist, is for another Agent, has expired, was used, was replaced by a newer one, or the Agent is no longer linked to the owner. The owner makes one by POST /v1/me/wallet/delegation.', 'Ask the owner for a new delegation and use it within 10 minutes, once, with a credential of the Agent that it names.'),
   not_original_account: {
     status: 403, type: 'permission_error', phrase: 'Belongs to another account',
     message: 'This belongs to another account.', fix: 'Use the credential of the account that made it.',
@@ -152,18 +147,9 @@ export const catalogue = {
     status: 404, type: 'not_found_error', phrase: 'Session not found',
     message: 'This account has no such session.', fix: 'GET /v1/me/sessions lists the sessions of this account with their ids.',
   },
-  agent_not_linked: {
-    status: 404, type: 'not_found_error', phrase: 'Agent not linked',
-    message: 'No such Agent is linked to this account.', fix: 'GET /v1/me/agents lists the Agents of this account; POST /v1/me/agents links one.',
-  },
-  owner_link_not_found: {
-    status: 404, type: 'not_found_error', phrase: 'No owner',
-    message: 'This Agent is linked to no owner.', fix: 'There is nothing to leave; GET /v1/me names the owner while there is one.',
-  },
-  wallet_not_found: {
-    status: 404, type: 'not_found_error', phrase: 'Wallet not found',
-    message: 'This account has no such wallet.', fix: 'GET /v1/me/wallets lists the wallets of this account.',
-  },
+  agent_not_linked: missing('Agent not linked', 'No such Agent is linked to this account.', 'GET /v1/me/agents lists the Agents of this account; POST /v1/me/agents links one.'),
+  owner_link_not_found: missing('No owner', 'This Agent is linked to no owner.', 'There is nothing to leave; GET /v1/me names the owner while there is one.'),
+  wallet_not_found: missing('Wallet not found', 'This account has no such wallet.', 'GET /v1/me/wallets lists the wallets of this account.'),
   method_not_allowed: {
     status: 405, type: 'method_not_allowed_error', phrase: 'Method not allowed',
     message: 'This path does not take this method.', fix: 'The Allow header lists the methods.',
@@ -186,22 +172,10 @@ export const catalogue = {
     message: 'The first request with this Idempotency-Key was answered and charged once, but its answer was too large to be kept.',
     fix: 'Use a new key if you want the work done again.',
   },
-  agent_already_linked: {
-    status: 409, type: 'conflict_error', phrase: 'Agent already linked',
-    message: 'This Agent is linked to an owner already; it has at most one.', fix: 'The Agent can leave its owner by DELETE /v1/me/owner-link, or its owner unlinks it; then link it again.',
-  },
-  wallet_belongs_to_owner: {
-    status: 409, type: 'conflict_error', phrase: 'Wallet belongs to an owner',
-    message: 'This wallet belongs to an owner account, and owners cannot be Agents.', fix: 'Give the Agent a wallet of its own.',
-  },
-  wallet_already_bound: {
-    status: 409, type: 'conflict_error', phrase: 'Wallet already bound',
-    message: 'This wallet belongs to an account already; a wallet belongs to one account.', fix: 'Use another wallet, or remove it from the account that has it: DELETE /v1/me/wallets/{address}.',
-  },
-  wallet_in_use: {
-    status: 409, type: 'conflict_error', phrase: 'Wallet in use',
-    message: 'An order that this wallet pays is still open.', fix: 'GET /v1/payments/orders shows it. Remove the wallet when the order is completed or has expired.',
-  },
+  agent_already_linked: conflict('Agent already linked', 'This Agent is linked to an owner already; it has at most one.', 'The Agent can leave its owner by DELETE /v1/me/owner-link, or its owner unlinks it; then link it again.'),
+  wallet_belongs_to_owner: conflict('Wallet belongs to an owner', 'This wallet belongs to an owner account, and owners cannot be Agents.', 'Give the Agent a wallet of its own.'),
+  wallet_already_bound: conflict('Wallet already bound', 'This wallet belongs to an account already; a wallet belongs to one account.', 'Use another wallet, or remove it from the account that has it: DELETE /v1/me/wallets/{address}.'),
+  wallet_in_use: conflict('Wallet in use', 'An order that this wallet pays is still open.', 'GET /v1/payments/orders shows it. Remove the wallet when the order is completed or has expired.'),
   // 429
   rate_limited: {
     status: 429, type: 'rate_limit_error', phrase: 'Rate limited',
@@ -256,9 +230,9 @@ export type ErrorCode = keyof typeof catalogue
  * a wrong request (400): a 401 would tell its client to sign in again (spec 5.6).
  */
 export function refusalOf(code: ErrorCode, { signedIn }: { signedIn: boolean }): Refusal {
-  const refusal: Refusal = catalogue[code]
-  const wrongProof = signedIn && refusal.type === 'authentication_error' && code !== 'unauthorized'
-  return wrongProof ? { ...refusal, status: 400, type: 'invalid_request_error' } : refusal
+  const answer: Refusal = catalogue[code]
+  const wrongProof = signedIn && answer.type === 'authentication_error' && code !== 'unauthorized'
+  return wrongProof ? { ...answer, status: 400, type: 'invalid_request_error' } : answer
 }
 
 /** What a Fault may carry besides its code. */
