@@ -26,7 +26,14 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const routes: Route[] = [
-    ...agentSignInRoutes({ db, random, publicUrl, sessions: sessionOpener(sessions), firstKey: firstKeyMaker(keys) }),
+    ...agentSignInRoutes({
+      db,
+      random,
+      publicUrl,
+      sessions: sessionOpener(sessions),
+      firstKey: firstKeyMaker(keys),
+      signInGuard: core.limits.signInGuard,
+    }),
     ...sessionRoutes(sessions),
     ...accountRoutes(core),
     ...keyRoutes(keys),
