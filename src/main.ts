@@ -34,6 +34,9 @@ function onStop(stop: (signal: string) => void): void {
   }
 }
 
+// whoever read our output has left: that is no reason to stop serving
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
 const developmentCommands: AddCommands = (program, around) => {
   program
     .command('dev')

@@ -33,12 +33,8 @@ export function ledgerFixture({ db, pool }: TestDatabase) {
         accounts.insert(tx, { accountType, walletAddress: given.walletAddress, email: given.email, label: given.label }),
       ),
     /** Puts an Agent under an owner; gives the link's budget. */
-    async link(agentId: bigint, ownerId: bigint, billingMode: BillingMode, given?: Limits): Promise<bigint | null> {
-      return db.transaction().execute(async (tx) => {
-        const budget = given && (await tx.insertInto('budgets').values(limits(given)).returning('id').executeTakeFirstOrThrow())
-        await accounts.link(tx, { agentId, ownerId, billingMode, budgetId: budget?.id ?? null })
-        return budget?.id ?? null
-      })
+    async link(agentId: bigint, ownerId: bigint, billingMode: BillingMode, given?: Limits): Promise<bigint> {
+      return db.transaction().execute((tx) => accounts.link(tx, { agentId, ownerId, billingMode, budget: given ? limits(given) : accounts.UNLIMITED }))
     },
     /** An API key of the account, as the caller that it makes. */
     async key(accountId: bigint, given?: Limits): Promise<Caller> {

@@ -4,6 +4,7 @@ import type { BucketKind, CallOutcome, HoldFlag, ResolutionKind } from '../../db
 
 /** Where a call stands, as people read it. */
 export const callStatuses = ['running', 'success', 'failed', 'usage_unknown', 'pending_settlement'] as const
+/** One of them. */
 export type CallStatus = (typeof callStatuses)[number]
 
 /** A call with its end, if it has one, and the viewer's own part of its funding. */

@@ -3,6 +3,7 @@ import type { Tx } from '../../db/database.ts'
 
 /** What usage may be grouped by. */
 export const dimensions = ['day', 'model', 'agent', 'key'] as const
+/** One of them. */
 export type Dimension = (typeof dimensions)[number]
 
 /** A UTC day, or the part of one that a range covers, with the ids of the account's movements in it. */

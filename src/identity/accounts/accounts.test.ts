@@ -45,7 +45,7 @@ test('an owned Agent reads who owns it and who pays; an owner without a wallet r
   const ids = await database.db.transaction().execute(async (tx) => {
     const ownerId = await store.insert(tx, { accountType: 'owner', walletAddress: undefined, email: 'a@b.example', label: undefined })
     const agentId = await store.insert(tx, { accountType: 'agent', walletAddress: undefined, email: undefined, label: 'crawler' })
-    await store.link(tx, { agentId, ownerId, billingMode: 'owner_only', budgetId: null })
+    await store.link(tx, { agentId, ownerId, billingMode: 'owner_only', budget: store.UNLIMITED })
     return { ownerId, agentId }
   })
   expect((await me(ids.agentId)).json().account).toMatchObject({ label: 'crawler', owner_account_id: Number(ids.ownerId), billing_mode: 'owner_only' })

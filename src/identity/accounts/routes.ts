@@ -12,7 +12,7 @@ export interface AccountDeps {
 }
 
 /** An account as its holder reads it (decisions 1). Text that is absent is "". */
-export const Account = Closed({
+const Account = Closed({
   id: Integer('Account id'),
   account_type: Type.Enum(['owner', 'agent']),
   status: Type.Enum(['active', 'banned', 'deactivated']),
@@ -47,7 +47,7 @@ export function accountRoutes(deps: AccountDeps): Route[] {
 }
 
 /** The wire form of an account. Members that do not apply are left out. */
-export function accountView(row: AccountRow): Of<typeof Account> {
+function accountView(row: AccountRow): Of<typeof Account> {
   return {
     id: integer(row.id),
     account_type: row.account_type,
