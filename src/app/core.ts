@@ -4,7 +4,7 @@ import type { ModelConfig } from '../config/models.ts'
 import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
-import { pendingMigrations } from '../db/migrate.ts'
+import { MigrationFault, pendingMigrations } from '../db/migrate.ts'
 import { keyAuthenticator } from '../identity/keys/service.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Random } from '../kernel/random.ts'
@@ -107,7 +107,13 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
 
 async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']): Promise<void> {
   const problems = await durabilityProblems(pool)
-  const pending = await pendingMigrations((text) => pool.query(text)).catch(() => ['all of them'])
+  const pending = await pendingMigrations((text) => pool.query(text)).catch((error: unknown) => {
+    if (error instanceof MigrationFault) {
+      problems.push(error.message)
+      return []
+    }
+    return ['all of them']
+  })
   if (pending.length > 0) problems.push(`the schema is not this program's (${pending.join(', ')}): run farebox migrate.`)
   if (problems.length === 0) return
   await pool.end()
