@@ -108,7 +108,7 @@ providers:
 models:
   - id: mock-model
     name: Mock
-    modalities: [text, image]
+    input_modalities: [text, image]
     context_length: 100000
     max_output_tokens: 4000
     default_output_tokens: 1000
@@ -131,7 +131,7 @@ limits: { ${limits ?? ''} }
 
 const demoModel = (name: string): string => `  - id: demo-${name}
     name: Demo ${name}
-    modalities: [text, image]
+    input_modalities: [text, image]
     context_length: 32768
     max_output_tokens: 4096
     default_output_tokens: 1024
