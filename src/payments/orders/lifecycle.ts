@@ -55,7 +55,10 @@ export async function settle(tx: Tx, order: store.Order, receipt: store.Receipt,
   return completed
 }
 
-/** Value arrived that cannot be credited by itself: an operator decides. An order that is in review already only notes it. */
+/**
+ * Value arrived that cannot be credited by itself: an operator decides. undefined when the order is in review for
+ * another transfer already: this one is unmatched and gets a decision of its own.
+ */
 export async function suspect(
   tx: Tx,
   order: store.Order,
@@ -79,10 +82,9 @@ async function toReview(
 ): Promise<store.Order | undefined> {
   const to = stepOf(order, event, now)
   if (!isMove(to)) return undefined
-  const data = { ...found.data, reason: found.reason, tx_hash: found.txHash, received_micro: String(found.receivedMicro) }
-  if (order.status === to) return store.move(tx, order, { event, to, actor: WATCHER, at: now, data })
   const opened = await store.move(tx, order, {
-    event, to, actor: WATCHER, at: now, data,
+    event, to, actor: WATCHER, at: now,
+    data: { ...found.data, reason: found.reason, tx_hash: found.txHash, received_micro: String(found.receivedMicro) },
     change: {
       review_reason: found.reason, review_opened_at: now, review_resolved_at: null, review_resolution: null,
       received_micro: found.receivedMicro, tx_hash: order.tx_hash ?? found.txHash,

@@ -56,7 +56,7 @@ const chain = (work: (tx: Parameters<typeof lifecycle.see>[0], order: store.Orde
 const operator = (action: 'credit' | 'refund' | 'dismiss') => async ({ id }: Made) => {
   await database.sql(
     `insert into chain_transfers (chain_id, tx_hash, log_position, block, block_hash, block_at, token_address, payer, recipient, amount, state, order_id)
-     select chain_id, $2, 0, 7, '0x', now(), token_address, payer_address, recipient_address, amount_micro, 'matched', id from orders where id = $1`,
+     select chain_id, coalesce(tx_hash, $2), 0, 7, '0x', now(), token_address, payer_address, recipient_address, amount_micro, 'matched', id from orders where id = $1`,
     [id, it.hash()],
   )
   const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n, audit: async () => undefined }

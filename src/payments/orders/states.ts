@@ -37,7 +37,7 @@ export const table: Readonly<Record<Event, Row>> = {
   // it is deep enough and every check holds on every node; an order is seen before it is settled
   settle:           on('stale',               'completed',           'order_completed', 'stale',               'review_unresolved'),
   // value arrived that is not what was asked for, or not in time, or not directly
-  suspect:          on('review_required',     'review_required',     'order_completed', 'review_required',     'review_required'),
+  suspect:          on('review_required',     'review_required',     'order_completed', 'review_required',     'review_unresolved'),
   // no value moved: the transaction failed, lost its nonce to another, or paid somebody else
   fail:             on('stale',               'pending',             'stale',           'stale',               'stale'),
   replace:          on('stale',               'pending',             'stale',           'stale',               'stale'),

@@ -44,9 +44,9 @@ export const PROPOSAL_LIFETIME_MS = 24 * 3_600_000
 
 /** Decides on an order in review. Whatever is credited has the transfer's own receipt: never twice, on no rail. */
 export async function decideOrder(deps: ReviewDeps, orderId: string, decision: Decision): Promise<Decided> {
-  const joined = await store.transfersOf(deps.db, orderId)
+  const joined = await store.transferOf(deps.db, orderId)
   return deps.db.transaction().execute(async (tx) => {
-    const transfer = joined[0] && (await store.lockTransfer(tx, keyOf(joined[0])))
+    const transfer = joined && (await store.lockTransfer(tx, keyOf(joined)))
     const order = await orders.lock(tx, orderId)
     if (!order) throw new Fault('order_not_found')
     const now = deps.clock.now()
@@ -67,12 +67,12 @@ export async function decideOrder(deps: ReviewDeps, orderId: string, decision: D
 
     let grantId = order.grant_id
     if (decision.action === 'credit' && grantId === null) {
-      if (!transfer) throw new Fault('order_not_in_review', { message: `No transfer on the chain is joined to order ${order.id}, so there is nothing to credit. Dismiss it, or refund what arrived.` })
+      if (transfer?.order_id !== order.id) throw new Fault('order_not_in_review', { message: `No transfer on the chain is joined to order ${order.id}, so there is nothing to credit. Dismiss it, or refund what arrived.` })
       grantId = await credited(tx, keyOf(transfer), { source: 'order', sourceId: order.id, accountId: order.account_id, amountMicro: value, reason: `${decision.operator}: ${decision.reason}` })
     }
     const resolution = { credit: 'credited', refund: 'refunded', dismiss: 'dismissed' }[decision.action]
     const data = { ...terms, reason: decision.reason, ...(agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}) }
-    for (const seen of joined) await store.resolveTransfer(tx, keyOf(seen), { resolution: data, resolvedAt: now, credited: decision.action === 'credit' && seen === joined[0] })
+    if (transfer) await store.resolveTransfer(tx, keyOf(transfer), { resolution: data, resolvedAt: now, credited: decision.action === 'credit' })
     await orders.endAttempt(tx, order.id, decision.action === 'credit' ? 'settled' : 'abandoned', now)
     const moved = await orders.move(tx, order, {
       event: `operator_${decision.action}`, to, actor: decision.operator, at: now, data,

@@ -16,16 +16,17 @@ export function unmatchedTransfers(db: Database, limit: number): Promise<Transfe
   return db.selectFrom('chain_transfers').selectAll().where('state', '=', 'unmatched').where('resolved_at', 'is', null).orderBy('block_at').limit(limit).execute()
 }
 
-/** The transfers that were joined to an order and are still on the chain, oldest first. */
-export function transfersOf(db: Database | Tx, orderId: string): Promise<Transfer[]> {
+/** The transfer that an order is in review for: the one whose hash it names, while the chain has it. */
+export function transferOf(db: Database | Tx, orderId: string): Promise<Transfer | undefined> {
   return db
     .selectFrom('chain_transfers')
-    .selectAll()
-    .where('order_id', '=', orderId)
-    .where('state', 'not in', ['orphaned', 'ignored'])
-    .orderBy('block')
-    .orderBy('log_position')
-    .execute()
+    .innerJoin('orders', (join) => join.onRef('orders.id', '=', 'chain_transfers.order_id').onRef('orders.tx_hash', '=', 'chain_transfers.tx_hash'))
+    .selectAll('chain_transfers')
+    .where('chain_transfers.order_id', '=', orderId)
+    .where('chain_transfers.state', 'not in', ['orphaned', 'ignored'])
+    .orderBy('chain_transfers.log_position')
+    .limit(1)
+    .executeTakeFirst()
 }
 
 /** One transfer, without a lock. */
