@@ -45,9 +45,11 @@ export async function makeContext(deps: ContextDeps, caller: Caller, wanted: { r
   }
   assert(recipient, `account ${recipientId} has a credential and no row`)
   const issuedAt = deps.clock.now()
+  // tokens count whole seconds
+  const expiresAt = new Date(Math.floor(issuedAt.getTime() / 1000) * 1000 + CONTEXT_LIFETIME_MS)
   const token = await deps.contextTokens.sign({ payerAccountId: caller.accountId, recipientAccountId: recipientId, amountMicro }, issuedAt)
   return {
-    token, amountMicro, recipient, expiresAt: new Date(issuedAt.getTime() + CONTEXT_LIFETIME_MS),
+    token, amountMicro, recipient, expiresAt,
     // in the fragment: no server log, proxy or Referer header ever has it
     topupUrl: `${deps.publicUrl}/topup#context=${encodeURIComponent(token)}`,
   }

@@ -87,7 +87,7 @@ async function live(happenings: readonly Happening[]): Promise<{ payer: bigint; 
   const attempts = new Map<string, string>()
   let operatorMicro = 0n
   const post = (id: string | undefined, path: string, body: unknown = {}) => it.send('POST', `/v1/payments/orders/${id}/${path}`, payer, body)
-  const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n, audit: async () => undefined }
+  const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n }
 
   for (const event of happenings) {
     const hash = 'hash' in event ? (hashes[event.hash] ?? '') : ''
@@ -138,7 +138,7 @@ async function live(happenings: readonly Happening[]): Promise<{ payer: bigint; 
         await sweepLapsed(it.deps, 1000)
         break
       default: {
-        const decision = { action: event.what, reason: 'a run', operator: 'operator:ann', accountId: payer }
+        const decision = { action: event.what, reason: 'a run', operator: 'ann', accountId: payer }
         const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [hash])
         const before = id ? await store.find(database.db, id) : undefined
         const decided = row?.state === 'unmatched' ? decideTransfer(deps, { chainId: 31337n, txHash: hash, logPosition: 0 }, decision) : id ? decideOrder(deps, id, decision) : undefined

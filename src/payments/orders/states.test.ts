@@ -56,11 +56,11 @@ const chain = (work: (tx: Parameters<typeof lifecycle.see>[0], order: store.Orde
 const operator = (action: 'credit' | 'refund' | 'dismiss') => async ({ id }: Made) => {
   await database.sql(
     `insert into chain_transfers (chain_id, tx_hash, log_position, block, block_hash, block_at, token_address, payer, recipient, amount, state, order_id)
-     select chain_id, coalesce(tx_hash, $2), 0, 7, '0x', now(), token_address, payer_address, recipient_address, amount_micro, 'matched', id from orders where id = $1`,
+     select chain_id, coalesce(tx_hash, $2), 0, 7, '0x', now(), token_address, payer_address, recipient_address, amount_micro, 'matched', id from orders where id = $1 on conflict do nothing`,
     [id, it.hash()],
   )
-  const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n, audit: async () => undefined }
-  return decideOrder(deps, id, { action, reason: 'a test', operator: 'operator:ann' }).then(() => 'moved', (error: unknown) => (error instanceof Fault ? error.code : Promise.reject(error)))
+  const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n }
+  return decideOrder(deps, id, { action, reason: 'a test', operator: 'ann' }).then(() => 'moved', (error: unknown) => (error instanceof Fault ? error.code : Promise.reject(error)))
 }
 
 /** How each event really reaches an order. */
@@ -96,8 +96,8 @@ const doors: Record<Event, (made: Made) => Promise<string>> = {
     return lifecycle.restore(tx, (await store.lock(tx, order.id)) ?? order, now())
   }),
   operator_propose: async (made) => {
-    const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 0n, audit: async () => undefined }
-    return decideOrder(deps, made.id, { action: 'dismiss', reason: 'a test', operator: 'operator:ann' }).then(({ outcome }) => (outcome === 'proposed' ? 'moved' : outcome), (error: unknown) => (error instanceof Fault ? error.code : Promise.reject(error)))
+    const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 0n }
+    return decideOrder(deps, made.id, { action: 'dismiss', reason: 'a test', operator: 'ann' }).then(({ outcome }) => (outcome === 'proposed' ? 'moved' : outcome), (error: unknown) => (error instanceof Fault ? error.code : Promise.reject(error)))
   },
   operator_credit: operator('credit'),
   operator_refund: operator('refund'),

@@ -8,16 +8,17 @@ import { type Decision, decideOrder, decideTransfer, PROPOSAL_LIFETIME_MS, parse
 let database: TestDatabase
 let it: ReturnType<typeof ordersFixture>
 let deps: ReviewDeps
-const audited: unknown[] = []
 beforeAll(async () => {
   database = await freshDatabase()
   it = ordersFixture(database)
-  deps = { db: database.db, clock: it.clock, aloneLimitMicro: 100_000_000n, audit: async (_tx, entry) => void audited.push(entry) }
+  deps = { db: database.db, clock: it.clock, aloneLimitMicro: 100_000_000n }
 })
 afterAll(() => database.drop())
 
-const by = (name: string, action: Decision['action'], change: Partial<Decision> = {}): Decision => ({ action, reason: 'seen with the payer', operator: `operator:${name}`, ...change })
+const by = (name: string, action: Decision['action'], change: Partial<Decision> = {}): Decision => ({ action, reason: 'seen with the payer', operator: name, ...change })
 const refusal = (work: Promise<unknown>) => work.then(() => 'done', (error: unknown) => (error instanceof Fault ? error.code : Promise.reject(error)))
+
+const audited = (target: string) => database.sql(`select actor, action, reason, after->>'credited_micro' as credited from audit_log where target_id = $1`, [target])
 
 /** A transfer to us; joined to an order when one is named. */
 async function transfer(amount: bigint, orderId: string | null = null) {
@@ -51,7 +52,7 @@ describe('an order in review', () => {
       { actor: 'operator:ann', data: { action: 'credit', credited_micro: '333333', refund_tx_hash: null, reason: 'seen with the payer' } },
     ])
     expect(await database.sql('select state, resolved_at is not null as resolved from chain_transfers where tx_hash = $1', [key.txHash])).toEqual([{ state: 'credited', resolved: true }])
-    expect(audited.at(-1)).toMatchObject({ actor: 'operator:ann', action: 'order.credit', target: id, reason: 'seen with the payer' })
+    expect(await audited(id)).toEqual([{ actor: 'operator:ann', action: 'credit.order', reason: 'seen with the payer', credited: '333333' }])
     expect(await database.sql('select event from outbox where object_id = $1 order by id', [id])).toEqual([{ event: 'order.review_required' }, { event: 'order.completed' }])
     expect(await it.audit()).toEqual([])
     expect((await it.send('POST', '/v1/payments/orders', payer, { asset_id: 'dev_usdc', amount_micro: '5000000', idempotency_key: 'after' })).status).toBe(200)
@@ -142,7 +143,7 @@ describe('a transfer without an order', () => {
     expect(await decideTransfer(deps, key, by('ann', 'credit', { accountId: payer }))).toEqual({ outcome: 'done', creditMicro: 7_000_000n })
     expect(await refusal(decideTransfer(deps, key, by('bob', 'credit', { accountId: payer })))).toBe('order_not_in_review')
     expect(await it.availableMicro(payer)).toBe(7_000_000n)
-    expect(audited.at(-1)).toMatchObject({ action: 'transfer.credit', target: transferId(key) })
+    expect(await audited(transferId(key))).toEqual([{ actor: 'operator:ann', action: 'credit.order', reason: 'seen with the payer', credited: '7000000' }])
     expect(await database.sql('select event, object_id from outbox where account_id = $1', [payer])).toEqual([{ event: 'payment.credited', object_id: transferId(key) }])
     expect(await it.audit()).toEqual([])
   })

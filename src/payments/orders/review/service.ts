@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../../../db/database.ts'
 import type { JsonObject } from '../../../db/schema.ts'
+import { recordAction } from '../../../identity/audit-log/service.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { dividedRoundingDown, MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
@@ -16,15 +17,13 @@ export interface ReviewDeps {
   readonly clock: Clock
   /** Decisions on a value above this, in microcredits, take two operators. */
   readonly aloneLimitMicro: bigint
-  /** Writes the decision into the audit log, in the same transaction. */
-  readonly audit: (tx: Tx, entry: { readonly actor: string; readonly action: string; readonly target: string; readonly reason: string; readonly after: JsonObject }) => Promise<void>
 }
 
 /** A decision as an operator states it. */
 export interface Decision {
   readonly action: Action
   readonly reason: string
-  /** `operator:<name>`. */
+  /** Who decides, by name: two of them are two people. */
   readonly operator: string
   /** How much to credit; without it what arrived is worth at the order's own rate. */
   readonly creditMicro?: bigint
@@ -61,25 +60,25 @@ export async function decideOrder(deps: ReviewDeps, orderId: string, decision: D
     const proposal = await store.newestProposal(tx, order)
     const agreed = agreement(deps, decision, terms, value, proposal && { by: proposal.actor, at: proposal.at, terms: proposal.data as JsonObject }, now)
     if (!agreed.done) {
-      if (agreed.isNew) await orders.move(tx, order, { event: 'operator_propose', to: advance(order, 'operator_propose', now), actor: decision.operator, at: now, data: { ...terms, reason: decision.reason } })
+      if (agreed.isNew) await orders.move(tx, order, { event: 'operator_propose', to: advance(order, 'operator_propose', now), actor: actorOf(decision), at: now, data: { ...terms, reason: decision.reason } })
       return { outcome: 'proposed', creditMicro: value, until: agreed.until }
     }
 
     let grantId = order.grant_id
     if (decision.action === 'credit' && grantId === null) {
       if (transfer?.order_id !== order.id) throw new Fault('order_not_in_review', { message: `No transfer on the chain is joined to order ${order.id}, so there is nothing to credit. Dismiss it, or refund what arrived.` })
-      grantId = await credited(tx, keyOf(transfer), { source: 'order', sourceId: order.id, accountId: order.account_id, amountMicro: value, reason: `${decision.operator}: ${decision.reason}` })
+      grantId = await credited(tx, keyOf(transfer), { source: 'order', sourceId: order.id, accountId: order.account_id, amountMicro: value, reason: `${actorOf(decision)}: ${decision.reason}` })
     }
     const resolution = { credit: 'credited', refund: 'refunded', dismiss: 'dismissed' }[decision.action]
     const data = { ...terms, reason: decision.reason, ...(agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}) }
     if (transfer) await store.resolveTransfer(tx, keyOf(transfer), { resolution: data, resolvedAt: now, credited: decision.action === 'credit' })
     await orders.endAttempt(tx, order.id, decision.action === 'credit' ? 'settled' : 'abandoned', now)
     const moved = await orders.move(tx, order, {
-      event: `operator_${decision.action}`, to, actor: decision.operator, at: now, data,
+      event: `operator_${decision.action}`, to, actor: actorOf(decision), at: now, data,
       change: { review_resolved_at: now, review_resolution: resolution, ...(decision.action === 'credit' ? { grant_id: grantId, completed_at: order.completed_at ?? now } : {}) },
     })
     if (decision.action === 'credit') await orders.tell(tx, 'order.completed', moved, now)
-    await deps.audit(tx, { actor: decision.operator, action: `order.${decision.action}`, target: order.id, reason: decision.reason, after: data })
+    await record(tx, decision, order.id, data)
     return { outcome: 'done', creditMicro: value }
   })
 }
@@ -100,18 +99,18 @@ export async function decideTransfer(deps: ReviewDeps, key: orders.Receipt, deci
     const before = transfer.resolution === null ? undefined : (JSON.parse(transfer.resolution) as JsonObject)
     const proposal = before && { by: String(before.by), at: new Date(String(before.at)), terms: before }
     const agreed = agreement(deps, decision, terms, value, proposal, now)
-    const written = { ...terms, reason: decision.reason, by: decision.operator, at: now.toISOString(), ...(agreed.done && agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}) }
+    const written = { ...terms, reason: decision.reason, by: actorOf(decision), at: now.toISOString(), ...(agreed.done && agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}) }
     if (!agreed.done) {
       if (agreed.isNew) await store.resolveTransfer(tx, key, { resolution: written, resolvedAt: null, credited: false })
       return { outcome: 'proposed', creditMicro: value, until: agreed.until }
     }
     const id = transferId(key)
     if (decision.action === 'credit' && accountId !== undefined) {
-      await credited(tx, key, { source: 'operator', sourceId: `transfer:${id}`, accountId, amountMicro: value, reason: `${decision.operator}: ${decision.reason}` })
+      await credited(tx, key, { source: 'operator', sourceId: `transfer:${id}`, accountId, amountMicro: value, reason: `${actorOf(decision)}: ${decision.reason}` })
       await store.tellCredited(tx, id, accountId, value, now)
     }
     await store.resolveTransfer(tx, key, { resolution: written, resolvedAt: now, credited: decision.action === 'credit' })
-    await deps.audit(tx, { actor: decision.operator, action: `transfer.${decision.action}`, target: id, reason: decision.reason, after: written })
+    await record(tx, decision, id, written)
     return { outcome: 'done', creditMicro: value }
   })
 }
@@ -150,7 +149,7 @@ type Agreement =
 /** Two-person rule: above the limit a decision takes effect when a second operator states the same one in time. */
 function agreement(
   { aloneLimitMicro }: ReviewDeps,
-  { operator }: Decision,
+  decision: Decision,
   terms: JsonObject,
   value: bigint,
   proposal: { readonly by: string; readonly at: Date; readonly terms: JsonObject } | undefined,
@@ -160,8 +159,15 @@ function agreement(
   const until = (from: Date): Date => new Date(from.getTime() + PROPOSAL_LIFETIME_MS)
   const stands = proposal !== undefined && now < until(proposal.at) && Object.entries(terms).every(([name, value]) => proposal.terms[name] === value)
   if (!stands) return { done: false, isNew: true, until: until(now) }
-  if (proposal.by === operator) return { done: false, isNew: false, until: until(proposal.at) }
+  if (proposal.by === actorOf(decision)) return { done: false, isNew: false, until: until(proposal.at) }
   return { done: true, proposedBy: proposal.by }
+}
+
+const actorOf = ({ operator }: Decision): string => `operator:${operator}`
+
+/** The audit log's row, last in its transaction. */
+function record(tx: Tx, { action, operator, reason }: Decision, targetId: string, after: JsonObject): Promise<void> {
+  return recordAction(tx, { actor: { kind: 'operator', name: operator }, action: `${action}.order`, targetId, after: { ...after }, reason })
 }
 
 async function credited(tx: Tx, receipt: orders.Receipt, grant: Parameters<typeof orders.grantForReceipt>[2]): Promise<bigint> {
