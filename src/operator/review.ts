@@ -1,6 +1,6 @@
-import type { Command } from 'commander'
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { Fault } from '../kernel/errors.ts'
 import { creditsFromText, inCredits, type Microcredits, microcredits } from '../kernel/money.ts'
 import * as reading from '../payments/orders/reading/store.ts'
 import {
@@ -41,8 +41,11 @@ export const reviewCommands: AddCommands = (program, around) => {
   decision(review, around, 'credit', 'give the Credits for what arrived')
     .option('--credits <credits>', 'less than what arrived is worth', parseCredits)
     .option('--account <account>', 'whom to credit for a transfer without an order')
-  decision(review, around, 'refund', 'record that the money was sent back')
-    .requiredOption('--tx <hash>', 'the transaction that sent it back', parseHash)
+  decision(review, around, 'refund', 'record that the money was sent back').requiredOption(
+    '--tx <hash>',
+    'the transaction that sent it back',
+    parseHash,
+  )
   decision(review, around, 'dismiss', 'close it without Credits')
 }
 
@@ -202,7 +205,8 @@ async function decide(
   options: DecisionOptions,
 ): Promise<void> {
   await withDatabase(around, 'deciding', async ({ db }) => {
-    const account = options.account === undefined ? undefined : await findAccount(db, options.account)
+    const account =
+      options.account === undefined ? undefined : await findAccount(db, options.account)
     const wanted: Decision = {
       action,
       reason: options.reason,
@@ -218,9 +222,13 @@ async function decide(
         exitCodes.usage,
         'An order names its account itself: leave --account out.',
       )
-    const decided = key
-      ? await decideTransfer(deps, key, wanted)
-      : await decideOrder(deps, orderId(named), wanted)
+    const deciding = key
+      ? decideTransfer(deps, key, wanted)
+      : decideOrder(deps, orderId(named), wanted)
+    const decided = await deciding.catch((error: unknown) => {
+      if (error instanceof Fault) throw new OperatorFault(exitCodes.conflict, error.message)
+      throw error
+    })
     print(around, options, {
       data: { payment: named, action, ...decided },
       text: said(action, named, decided),

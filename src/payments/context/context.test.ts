@@ -12,7 +12,15 @@ let tokens: Tokens
 const clock = handMovedClock()
 beforeAll(async () => {
   database = await freshDatabase()
-  tokens = createTokens({ keyring: await openKeyring({ db: database.db, pepper: Buffer.alloc(32, 1), random: systemRandom, clock }), clock })
+  tokens = createTokens({
+    keyring: await openKeyring({
+      db: database.db,
+      pepper: Buffer.alloc(32, 1),
+      random: systemRandom,
+      clock,
+    }),
+    clock,
+  })
 })
 afterAll(() => database.drop())
 
@@ -32,9 +40,22 @@ test('tokens of another kind, changed ones and what is no token bind nothing', a
   const contexts = contextTokens(tokens)
   const token = await contexts.sign(bound, START)
   const [head = '', body = '', signature = ''] = token.split('.')
-  const richer = Buffer.from(Buffer.from(body, 'base64url').toString().replace('"9"', '"7"')).toString('base64url')
-  const access = await tokens.sign('access', { accountId: 7n, claims: { recipient: '7', amount_micro: '1' }, issuedAt: START })
-  for (const forged of [access, `${head}.${richer}.${signature}`, `${head}.${body}.`, `${head}.${body}`, 'context', '']) {
+  const richer = Buffer.from(
+    Buffer.from(body, 'base64url').toString().replace('"9"', '"7"'),
+  ).toString('base64url')
+  const access = await tokens.sign('access', {
+    accountId: 7n,
+    claims: { recipient: '7', amount_micro: '1' },
+    issuedAt: START,
+  })
+  for (const forged of [
+    access,
+    `${head}.${richer}.${signature}`,
+    `${head}.${body}.`,
+    `${head}.${body}`,
+    'context',
+    '',
+  ]) {
     expect(await contexts.verify(forged, START)).toBe('invalid')
   }
   expect(await tokens.verify('access', token)).toBeUndefined()

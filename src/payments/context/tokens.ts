@@ -8,14 +8,21 @@ export function contextTokens(tokens: Tokens): ContextTokens {
     sign: (context, issuedAt) =>
       tokens.sign('payment_context', {
         accountId: context.payerAccountId,
-        claims: { recipient: String(context.recipientAccountId), amount_micro: String(context.amountMicro) },
+        claims: {
+          recipient: String(context.recipientAccountId),
+          amount_micro: String(context.amountMicro),
+        },
         issuedAt,
       }),
     async verify(token, now) {
       const verified = await tokens.verify('payment_context', token)
       if (!verified) return hasExpired(token, now) ? 'expired' : 'invalid'
       const { recipient, amount_micro: amount } = verified.claims
-      return { payerAccountId: verified.accountId, recipientAccountId: BigInt(String(recipient)), amountMicro: BigInt(String(amount)) }
+      return {
+        payerAccountId: verified.accountId,
+        recipientAccountId: BigInt(String(recipient)),
+        amountMicro: BigInt(String(amount)),
+      }
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { ledgerFixture } from '../../../test/ledger-fixture.ts'
 import type { TestDatabase } from '../../../test/database.ts'
+import { ledgerFixture } from '../../../test/ledger-fixture.ts'
 import type { Tx } from '../../db/database.ts'
 import { createServer } from '../../http/server.ts'
 import type { Caller } from '../../kernel/caller.ts'
@@ -38,8 +38,18 @@ const RECIPIENT = `0x${'ec'.repeat(20)}`
 
 /** A dollar at one to one. */
 export const devUsdc: Asset = {
-  asset_id: 'dev_usdc', symbol: 'USDC', chain_id: 31337n, network_name: 'Development chain', token_address: TOKEN, recipient_address: RECIPIENT, decimals: 6,
-  rate_ppm: 1_000_000n, min_amount_micro: 10_000n, max_amount_micro: 10_000_000_000n, explorer_url: 'https://explorer.example', enabled: true,
+  asset_id: 'dev_usdc',
+  symbol: 'USDC',
+  chain_id: 31337n,
+  network_name: 'Development chain',
+  token_address: TOKEN,
+  recipient_address: RECIPIENT,
+  decimals: 6,
+  rate_ppm: 1_000_000n,
+  min_amount_micro: 10_000n,
+  max_amount_micro: 10_000_000_000n,
+  explorer_url: 'https://explorer.example',
+  enabled: true,
 }
 const dear: Asset = { ...devUsdc, asset_id: 'dear_usdc', rate_ppm: 3_000_000n }
 const paused: Asset = { ...devUsdc, asset_id: 'paused_usdc', enabled: false }
@@ -51,7 +61,10 @@ export function fakeChains() {
   const state = { healthy: true, assets: [devUsdc, dear, paused] as readonly Asset[] }
   const chains: Chains = {
     assets: () => state.assets,
-    requiredDepth: (_asset, amount) => (amount > 100_000_000n ? { confirmations: 65, tag: 'safe' } : { confirmations: 10, tag: 'blocks' }),
+    requiredDepth: (_asset, amount) =>
+      amount > 100_000_000n
+        ? { confirmations: 65, tag: 'safe' }
+        : { confirmations: 10, tag: 'blocks' },
     isHealthy: () => state.healthy,
     codeAt: async (_chain, address) => {
       const code = codes.get(address) ?? '0x'
@@ -66,14 +79,25 @@ export function fakeChains() {
 /** Contexts as readable text: what signs them in earnest is tested where it is made. */
 export const plainContexts: ContextTokens = {
   async sign(context, issuedAt) {
-    return Buffer.from([context.payerAccountId, context.recipientAccountId, context.amountMicro, issuedAt.getTime()].join(' ')).toString('base64url')
+    return Buffer.from(
+      [
+        context.payerAccountId,
+        context.recipientAccountId,
+        context.amountMicro,
+        issuedAt.getTime(),
+      ].join(' '),
+    ).toString('base64url')
   },
   async verify(token, now): Promise<PaymentContext | 'expired' | 'invalid'> {
     const parts = Buffer.from(token, 'base64url').toString().split(' ')
     if (parts.length !== 4 || parts.some((part) => !/^\d+$/.test(part))) return 'invalid'
     const [payer = '0', recipient = '0', amount = '0', issued = '0'] = parts
     if (Number(issued) + CONTEXT_LIFETIME_MS <= now.getTime()) return 'expired'
-    return { payerAccountId: BigInt(payer), recipientAccountId: BigInt(recipient), amountMicro: BigInt(amount) }
+    return {
+      payerAccountId: BigInt(payer),
+      recipientAccountId: BigInt(recipient),
+      amountMicro: BigInt(amount),
+    }
   },
 }
 
@@ -93,7 +117,11 @@ export function ordersFixture(database: TestDatabase) {
   const wallets = new Map<bigint, string[]>()
   const faults: unknown[] = []
   const deps: OrdersDeps = {
-    db: database.db, clock, random: systemRandom, chains: world.chains, contextTokens: plainContexts,
+    db: database.db,
+    clock,
+    random: systemRandom,
+    chains: world.chains,
+    contextTokens: plainContexts,
     payerWallets: async (accountId) => wallets.get(accountId) ?? [],
   }
   const authenticate = async (token: string): Promise<Caller> => {
@@ -102,33 +130,69 @@ export function ordersFixture(database: TestDatabase) {
     return { accountId: BigInt(id), credential: { kind, id: 1n } }
   }
   const server: FastifyInstance = createServer({
-    routes: [...orderRoutes(deps), ...optionRoutes(deps), ...contextRoutes({ ...deps, contextTokens: plainContexts, publicUrl: 'https://pay.example' })],
-    authenticator: { authenticate, recognise: authenticate }, random: systemRandom, bodyLimit: 100_000, trustedProxies: [],
-    onAnswered: () => undefined, onFault: (_id, error) => faults.push(error),
+    routes: [
+      ...orderRoutes(deps),
+      ...optionRoutes(deps),
+      ...contextRoutes({ ...deps, contextTokens: plainContexts, publicUrl: 'https://pay.example' }),
+    ],
+    authenticator: { authenticate, recognise: authenticate },
+    random: systemRandom,
+    bodyLimit: 100_000,
+    trustedProxies: [],
+    onAnswered: () => undefined,
+    onFault: (_id, error) => faults.push(error),
   })
 
-  async function send(method: 'GET' | 'POST', url: string, accountId: bigint | undefined, body?: unknown, kind: 'session' | 'api_key' = 'session'): Promise<Answer> {
+  async function send(
+    method: 'GET' | 'POST',
+    url: string,
+    accountId: bigint | undefined,
+    body?: unknown,
+    kind: 'session' | 'api_key' = 'session',
+  ): Promise<Answer> {
     const reply = await server.inject({
-      method, url, headers: accountId === undefined ? {} : { authorization: `Bearer ${kind}-${accountId}` },
+      method,
+      url,
+      headers: accountId === undefined ? {} : { authorization: `Bearer ${kind}-${accountId}` },
       ...(body === undefined ? {} : { payload: body as object }),
     })
-    return { status: reply.statusCode, headers: reply.headers, body: reply.body === '' ? undefined : JSON.parse(reply.body) }
+    return {
+      status: reply.statusCode,
+      headers: reply.headers,
+      body: reply.body === '' ? undefined : JSON.parse(reply.body),
+    }
   }
 
   let walletCount = 0
   return {
-    make, clock, ...world, wallets, faults, deps, send,
+    make,
+    clock,
+    ...world,
+    wallets,
+    faults,
+    deps,
+    send,
     /** An account with a linked wallet of its own. */
     async payer(): Promise<bigint> {
       walletCount += 1
       const address = `0x${walletCount.toString(16).padStart(40, 'a')}`
-      const id = await make.account('agent', { walletAddress: address, label: `payer ${walletCount}` })
+      const id = await make.account('agent', {
+        walletAddress: address,
+        label: `payer ${walletCount}`,
+      })
       wallets.set(id, [address])
       return id
     },
     /** A pending order of the account. */
-    async order(accountId: bigint, given: { amount?: string; asset?: string } = {}): Promise<string> {
-      const made = await send('POST', '/v1/payments/orders', accountId, { asset_id: given.asset ?? 'dev_usdc', amount_micro: given.amount ?? '5000000', idempotency_key: systemRandom.uuid() })
+    async order(
+      accountId: bigint,
+      given: { amount?: string; asset?: string } = {},
+    ): Promise<string> {
+      const made = await send('POST', '/v1/payments/orders', accountId, {
+        asset_id: given.asset ?? 'dev_usdc',
+        amount_micro: given.amount ?? '5000000',
+        idempotency_key: systemRandom.uuid(),
+      })
       if (made.status !== 200) throw new Error(JSON.stringify(made.body))
       return made.body.data.id
     },
@@ -141,6 +205,13 @@ export function ordersFixture(database: TestDatabase) {
       }),
     hash: (): string => `0x${systemRandom.bytes(32).toString('hex')}`,
     audit: async (): Promise<unknown[]> => database.sql('select * from ledger_audit()'),
-    availableMicro: async (accountId: bigint): Promise<bigint> => BigInt((await database.sql<{ micro: string }>('select account_available_micro($1) as micro', [accountId]))[0]?.micro ?? 0),
+    availableMicro: async (accountId: bigint): Promise<bigint> =>
+      BigInt(
+        (
+          await database.sql<{ micro: string }>('select account_available_micro($1) as micro', [
+            accountId,
+          ])
+        )[0]?.micro ?? 0,
+      ),
   }
 }

@@ -19,66 +19,187 @@ afterAll(() => database.drop())
 
 /** Anything that can happen, in any order, to a payer with a few orders. */
 const happening = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('create' as const), amount: fc.integer({ min: 1, max: 3 }) }) },
-  { weight: 12, arbitrary: fc.record({ what: fc.constantFrom('reserve' as const, 'reject' as const, 'resume' as const, 'register' as const), order: fc.nat(3), hash: fc.nat(5) }) },
-  { weight: 6, arbitrary: fc.record({ what: fc.constant('pay' as const), amount: fc.integer({ min: 1, max: 4 }), hash: fc.nat(5), direct: fc.boolean() }) },
-  { weight: 8, arbitrary: fc.record({ what: fc.constantFrom('settle' as const, 'reorganise' as const), hash: fc.nat(5) }) },
-  { weight: 3, arbitrary: fc.record({ what: fc.constantFrom('fail' as const, 'abandon' as const), order: fc.nat(3), hash: fc.nat(5) }) },
-  { weight: 3, arbitrary: fc.record({ what: fc.constant('wait' as const), minutes: fc.constantFrom(1, 29, 31, 60 * 24 + 31) }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constantFrom('credit' as const, 'refund' as const, 'dismiss' as const), order: fc.nat(3), hash: fc.nat(5) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('create' as const),
+      amount: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      what: fc.constantFrom(
+        'reserve' as const,
+        'reject' as const,
+        'resume' as const,
+        'register' as const,
+      ),
+      order: fc.nat(3),
+      hash: fc.nat(5),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      what: fc.constant('pay' as const),
+      amount: fc.integer({ min: 1, max: 4 }),
+      hash: fc.nat(5),
+      direct: fc.boolean(),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      what: fc.constantFrom('settle' as const, 'reorganise' as const),
+      hash: fc.nat(5),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constantFrom('fail' as const, 'abandon' as const),
+      order: fc.nat(3),
+      hash: fc.nat(5),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('wait' as const),
+      minutes: fc.constantFrom(1, 29, 31, 60 * 24 + 31),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      what: fc.constantFrom('credit' as const, 'refund' as const, 'dismiss' as const),
+      order: fc.nat(3),
+      hash: fc.nat(5),
+    }),
+  },
 )
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never
 
 const amountOf = (n: number): bigint => BigInt(n) * 1_000_000n
-type Row = { tx_hash: string; amount: string; state: string; order_id: string | null; block_at: Date }
+type Row = {
+  tx_hash: string
+  amount: string
+  state: string
+  order_id: string | null
+  block_at: Date
+}
 
 /** A watcher in small: it finds the order of a transfer, or a review, or leaves it unmatched, as the wrong cases say. */
 function smallWatcher(payerWallet: string) {
   const now = () => it.clock.now()
-  const join = (hash: string, state: string, orderId: string | null) => database.sql('update chain_transfers set state = $2, order_id = $3 where tx_hash = $1', [hash, state, orderId])
+  const join = (hash: string, state: string, orderId: string | null) =>
+    database.sql('update chain_transfers set state = $2, order_id = $3 where tx_hash = $1', [
+      hash,
+      state,
+      orderId,
+    ])
 
   async function place(hash: string): Promise<void> {
     await database.db.transaction().execute(async (tx) => {
-      const row = await tx.selectFrom('chain_transfers').selectAll().where('tx_hash', '=', hash).forUpdate().executeTakeFirst()
+      const row = await tx
+        .selectFrom('chain_transfers')
+        .selectAll()
+        .where('tx_hash', '=', hash)
+        .forUpdate()
+        .executeTakeFirst()
       if (!row || row.state !== 'seen') return
-      const shown = { chainId: 31337n, tokenAddress: devUsdc.token_address, recipientAddress: devUsdc.recipient_address, payerAddress: payerWallet, amountMicro: BigInt(row.amount), txHash: hash }
+      const shown = {
+        chainId: 31337n,
+        tokenAddress: devUsdc.token_address,
+        recipientAddress: devUsdc.recipient_address,
+        payerAddress: payerWallet,
+        amountMicro: BigInt(row.amount),
+        txHash: hash,
+      }
       const direct = row.note !== 'router'
       const candidates = await store.matching(tx, shown)
-      const order = (await store.lockAll(tx, candidates.slice(0, 1).map((candidate) => candidate.id)))[0]
+      const order = (
+        await store.lockAll(
+          tx,
+          candidates.slice(0, 1).map((candidate) => candidate.id),
+        )
+      )[0]
       let joined: store.Order | undefined
-      if (order && direct && isInTime(order, row.block_at, await store.attempts(tx, order.id))) joined = await lifecycle.see(tx, order, { txHash: hash, attemptId: it.deps.random.uuid() }, now())
-      else if (order) joined = await lifecycle.suspect(tx, order, { reason: direct ? 'late_transfer' : 'not_direct', txHash: hash, receivedMicro: shown.amountMicro }, now())
+      if (order && direct && isInTime(order, row.block_at, await store.attempts(tx, order.id)))
+        joined = await lifecycle.see(
+          tx,
+          order,
+          { txHash: hash, attemptId: it.deps.random.uuid() },
+          now(),
+        )
+      else if (order)
+        joined = await lifecycle.suspect(
+          tx,
+          order,
+          {
+            reason: direct ? 'late_transfer' : 'not_direct',
+            txHash: hash,
+            receivedMicro: shown.amountMicro,
+          },
+          now(),
+        )
       else {
         const waiting = await store.oldestWaiting(tx, payerWallet, now())
         const locked = waiting && (await store.lock(tx, waiting.id))
-        if (locked && locked.tx_hash === null) joined = await lifecycle.suspect(tx, locked, { reason: 'amount_mismatch', txHash: hash, receivedMicro: shown.amountMicro }, now())
+        if (locked && locked.tx_hash === null)
+          joined = await lifecycle.suspect(
+            tx,
+            locked,
+            { reason: 'amount_mismatch', txHash: hash, receivedMicro: shown.amountMicro },
+            now(),
+          )
       }
-      await tx.updateTable('chain_transfers').set({ state: joined ? 'matched' : 'unmatched', order_id: joined?.id ?? null }).where('tx_hash', '=', hash).execute()
+      await tx
+        .updateTable('chain_transfers')
+        .set({ state: joined ? 'matched' : 'unmatched', order_id: joined?.id ?? null })
+        .where('tx_hash', '=', hash)
+        .execute()
     })
   }
 
   async function settle(hash: string): Promise<void> {
-    const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [hash])
+    const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [
+      hash,
+    ])
     if (row?.state !== 'matched' || row.order_id === null) return
-    const done = await it.locked(row.order_id, (tx, order) => lifecycle.settle(tx, order, { chainId: 31337n, txHash: hash, logPosition: 0 }, now()))
+    const done = await it.locked(row.order_id, (tx, order) =>
+      lifecycle.settle(tx, order, { chainId: 31337n, txHash: hash, logPosition: 0 }, now()),
+    )
     if (done?.status === 'completed') await join(hash, 'credited', row.order_id)
   }
 
   async function reorganise(hash: string): Promise<void> {
-    const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1 and resolved_at is null', [hash])
+    const [row] = await database.sql<Row>(
+      'select * from chain_transfers where tx_hash = $1 and resolved_at is null',
+      [hash],
+    )
     if (!row || row.order_id === null) return
-    if (row.state === 'matched' && (await it.locked(row.order_id, (tx, order) => lifecycle.orphan(tx, order, now())))) {
+    if (
+      row.state === 'matched' &&
+      (await it.locked(row.order_id, (tx, order) => lifecycle.orphan(tx, order, now())))
+    ) {
       // gone, and in another block a moment later
       await join(hash, 'seen', null)
       await place(hash)
-    } else if (row.state === 'credited' && (await it.locked(row.order_id, (tx, order) => lifecycle.undo(tx, order, now())))) {
+    } else if (
+      row.state === 'credited' &&
+      (await it.locked(row.order_id, (tx, order) => lifecycle.undo(tx, order, now())))
+    ) {
       await it.locked(row.order_id, (tx, order) => lifecycle.restore(tx, order, now()))
     }
   }
   return { place, settle, reorganise }
 }
 
-async function live(happenings: readonly Happening[]): Promise<{ payer: bigint; operatorMicro: bigint }> {
+async function live(
+  happenings: readonly Happening[],
+): Promise<{ payer: bigint; operatorMicro: bigint }> {
   const payer = await it.payer()
   const wallet = it.wallets.get(payer)?.[0] ?? ''
   const hashes = Array.from({ length: 6 }, () => it.hash())
@@ -86,15 +207,21 @@ async function live(happenings: readonly Happening[]): Promise<{ payer: bigint; 
   const orders: string[] = []
   const attempts = new Map<string, string>()
   let operatorMicro = 0n
-  const post = (id: string | undefined, path: string, body: unknown = {}) => it.send('POST', `/v1/payments/orders/${id}/${path}`, payer, body)
+  const post = (id: string | undefined, path: string, body: unknown = {}) =>
+    it.send('POST', `/v1/payments/orders/${id}/${path}`, payer, body)
   const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n }
 
   for (const event of happenings) {
     const hash = 'hash' in event ? (hashes[event.hash] ?? '') : ''
-    const id = 'order' in event && orders.length > 0 ? orders[event.order % orders.length] : undefined
+    const id =
+      'order' in event && orders.length > 0 ? orders[event.order % orders.length] : undefined
     switch (event.what) {
       case 'create': {
-        const made = await it.send('POST', '/v1/payments/orders', payer, { asset_id: 'dev_usdc', amount_micro: String(amountOf(event.amount)), idempotency_key: it.deps.random.uuid() })
+        const made = await it.send('POST', '/v1/payments/orders', payer, {
+          asset_id: 'dev_usdc',
+          amount_micro: String(amountOf(event.amount)),
+          idempotency_key: it.deps.random.uuid(),
+        })
         if (made.status === 200) orders.push(made.body.data.id)
         break
       }
@@ -117,7 +244,15 @@ async function live(happenings: readonly Happening[]): Promise<{ payer: bigint; 
         await database.sql(
           `insert into chain_transfers (chain_id, tx_hash, log_position, block, block_hash, block_at, token_address, payer, recipient, amount, note)
            values (31337, $1, 0, 7, '0x', $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-          [hash, it.clock.now(), devUsdc.token_address, wallet, devUsdc.recipient_address, amountOf(event.amount), event.direct ? null : 'router'],
+          [
+            hash,
+            it.clock.now(),
+            devUsdc.token_address,
+            wallet,
+            devUsdc.recipient_address,
+            amountOf(event.amount),
+            event.direct ? null : 'router',
+          ],
         )
         await watcher.place(hash)
         break
@@ -126,12 +261,22 @@ async function live(happenings: readonly Happening[]): Promise<{ payer: bigint; 
         await watcher[event.what](hash)
         break
       case 'fail': {
-        const [mined] = await database.sql('select 1 from chain_transfers where tx_hash = $1', [hash])
-        if (id && !mined) await it.locked(id, (tx, order) => lifecycle.release(tx, order, 'fail', hash, 'failed', it.clock.now()))
+        const [mined] = await database.sql('select 1 from chain_transfers where tx_hash = $1', [
+          hash,
+        ])
+        if (id && !mined)
+          await it.locked(id, (tx, order) =>
+            lifecycle.release(tx, order, 'fail', hash, 'failed', it.clock.now()),
+          )
         break
       }
       case 'abandon':
-        if (id) await it.locked(id, async (tx, order) => (isPastRecovery(order, it.clock.now()) ? lifecycle.abandon(tx, order, it.clock.now()) : undefined))
+        if (id)
+          await it.locked(id, async (tx, order) =>
+            isPastRecovery(order, it.clock.now())
+              ? lifecycle.abandon(tx, order, it.clock.now())
+              : undefined,
+          )
         break
       case 'wait':
         it.clock.by(event.minutes * 60_000)
@@ -139,12 +284,24 @@ async function live(happenings: readonly Happening[]): Promise<{ payer: bigint; 
         break
       default: {
         const decision = { action: event.what, reason: 'a run', operator: 'ann', accountId: payer }
-        const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [hash])
+        const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [
+          hash,
+        ])
         const before = id ? await store.find(database.db, id) : undefined
-        const decided = row?.state === 'unmatched' ? decideTransfer(deps, { chainId: 31337n, txHash: hash, logPosition: 0 }, decision) : id ? decideOrder(deps, id, decision) : undefined
+        const decided =
+          row?.state === 'unmatched'
+            ? decideTransfer(deps, { chainId: 31337n, txHash: hash, logPosition: 0 }, decision)
+            : id
+              ? decideOrder(deps, id, decision)
+              : undefined
         try {
           const given = await decided
-          if (given && event.what === 'credit' && (row?.state === 'unmatched' || before?.grant_id === null)) operatorMicro += given.creditMicro
+          if (
+            given &&
+            event.what === 'credit' &&
+            (row?.state === 'unmatched' || before?.grant_id === null)
+          )
+            operatorMicro += given.creditMicro
         } catch (error) {
           if (!(error instanceof Fault)) throw error
         }
@@ -160,7 +317,12 @@ test('whatever happens in whatever order: Credits are those of completed orders 
   await fc.assert(
     fc.asyncProperty(fc.array(happening, { minLength: 10, maxLength: 40 }), async (happenings) => {
       const { payer, operatorMicro } = await live([{ what: 'create', amount: 1 }, ...happenings])
-      const [sums] = await database.sql<{ automatic: string; granted: string; forgotten: string; done: string }>(
+      const [sums] = await database.sql<{
+        automatic: string
+        granted: string
+        forgotten: string
+        done: string
+      }>(
         `select
            (select coalesce(sum(credit_micro), 0) from orders o where payer_account_id = $1 and grant_id is not null
               and exists (select from order_events e where e.order_id = o.id and e.event = 'settle')) as automatic,

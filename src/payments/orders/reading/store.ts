@@ -37,14 +37,22 @@ export function read(db: Database | Tx, id: string): Promise<ReadOrder | undefin
 }
 
 /** Orders that the account made, newest first, after `after`. */
-export function list(db: Database, payerAccountId: bigint, after: Pick<Order, 'created_at' | 'id'> | undefined, limit: number): Promise<ReadOrder[]> {
+export function list(
+  db: Database,
+  payerAccountId: bigint,
+  after: Pick<Order, 'created_at' | 'id'> | undefined,
+  limit: number,
+): Promise<ReadOrder[]> {
   return shown(db)
     .where('orders.payer_account_id', '=', payerAccountId)
     .$if(after !== undefined, (query) =>
       query.where((eb) =>
         eb.or([
           eb('orders.created_at', '<', after?.created_at ?? sql<Date>`now()`),
-          eb.and([eb('orders.created_at', '=', after?.created_at ?? sql<Date>`now()`), eb('orders.id', '>', after?.id ?? '')]),
+          eb.and([
+            eb('orders.created_at', '=', after?.created_at ?? sql<Date>`now()`),
+            eb('orders.id', '>', after?.id ?? ''),
+          ]),
         ]),
       ),
     )
@@ -55,7 +63,17 @@ export function list(db: Database, payerAccountId: bigint, after: Pick<Order, 'c
 }
 
 /** The newest moves of an order, oldest first. */
-export async function events(db: Database | Tx, orderId: string, limit: number): Promise<OrderEvent[]> {
-  const newest = await db.selectFrom('order_events').selectAll().where('order_id', '=', orderId).orderBy('n', 'desc').limit(limit).execute()
+export async function events(
+  db: Database | Tx,
+  orderId: string,
+  limit: number,
+): Promise<OrderEvent[]> {
+  const newest = await db
+    .selectFrom('order_events')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .orderBy('n', 'desc')
+    .limit(limit)
+    .execute()
   return newest.reverse()
 }

@@ -42,7 +42,11 @@ export type Decided =
 export const PROPOSAL_LIFETIME_MS = 24 * 3_600_000
 
 /** Decides on an order in review. Whatever is credited has the transfer's own receipt: never twice, on no rail. */
-export async function decideOrder(deps: ReviewDeps, orderId: string, decision: Decision): Promise<Decided> {
+export async function decideOrder(
+  deps: ReviewDeps,
+  orderId: string,
+  decision: Decision,
+): Promise<Decided> {
   const joined = await store.transferOf(deps.db, orderId)
   return deps.db.transaction().execute(async (tx) => {
     const transfer = joined && (await store.lockTransfer(tx, keyOf(joined)))
@@ -52,30 +56,85 @@ export async function decideOrder(deps: ReviewDeps, orderId: string, decision: D
     const to = advance(order, `operator_${decision.action}`, now)
     // Credits that were given before their block was lost are left as they are, whole
     const { creditMicro: _, ...rest } = decision
-    const value = valueOf(order.received_micro ?? 0n, order.rate_ppm, order.grant_id === null ? decision : rest)
+    const value = valueOf(
+      order.received_micro ?? 0n,
+      order.rate_ppm,
+      order.grant_id === null ? decision : rest,
+    )
     if (order.grant_id !== null && decision.action !== 'credit') {
-      throw new Fault('order_completed', { message: `The Credits of order ${order.id} were given before its block was lost. Use credit to leave them with the account.` })
+      throw new Fault('order_completed', {
+        message: `The Credits of order ${order.id} were given before its block was lost. Use credit to leave them with the account.`,
+      })
     }
     const terms = termsOf(decision, value)
     const proposal = await store.newestProposal(tx, order)
-    const agreed = agreement(deps, decision, terms, value, proposal && { by: proposal.actor, at: proposal.at, terms: proposal.data as JsonObject }, now)
+    const agreed = agreement(
+      deps,
+      decision,
+      terms,
+      value,
+      proposal && { by: proposal.actor, at: proposal.at, terms: proposal.data as JsonObject },
+      now,
+    )
     if (!agreed.done) {
-      if (agreed.isNew) await orders.move(tx, order, { event: 'operator_propose', to: advance(order, 'operator_propose', now), actor: actorOf(decision), at: now, data: { ...terms, reason: decision.reason } })
+      if (agreed.isNew)
+        await orders.move(tx, order, {
+          event: 'operator_propose',
+          to: advance(order, 'operator_propose', now),
+          actor: actorOf(decision),
+          at: now,
+          data: { ...terms, reason: decision.reason },
+        })
       return { outcome: 'proposed', creditMicro: value, until: agreed.until }
     }
 
     let grantId = order.grant_id
     if (decision.action === 'credit' && grantId === null) {
-      if (transfer?.order_id !== order.id) throw new Fault('order_not_in_review', { message: `No transfer on the chain is joined to order ${order.id}, so there is nothing to credit. Dismiss it, or refund what arrived.` })
-      grantId = await credited(tx, keyOf(transfer), { source: 'order', sourceId: order.id, accountId: order.account_id, amountMicro: value, reason: `${actorOf(decision)}: ${decision.reason}` })
+      if (transfer?.order_id !== order.id)
+        throw new Fault('order_not_in_review', {
+          message: `No transfer on the chain is joined to order ${order.id}, so there is nothing to credit. Dismiss it, or refund what arrived.`,
+        })
+      grantId = await credited(tx, keyOf(transfer), {
+        source: 'order',
+        sourceId: order.id,
+        accountId: order.account_id,
+        amountMicro: value,
+        reason: `${actorOf(decision)}: ${decision.reason}`,
+      })
     }
-    const resolution = { credit: 'credited', refund: 'refunded', dismiss: 'dismissed' }[decision.action]
-    const data = { ...terms, reason: decision.reason, ...(agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}) }
-    if (transfer) await store.resolveTransfer(tx, keyOf(transfer), { resolution: data, resolvedAt: now, credited: decision.action === 'credit' })
-    await orders.endAttempt(tx, order.id, decision.action === 'credit' ? 'settled' : 'abandoned', now)
+    const resolution = { credit: 'credited', refund: 'refunded', dismiss: 'dismissed' }[
+      decision.action
+    ]
+    const data = {
+      ...terms,
+      reason: decision.reason,
+      ...(agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}),
+    }
+    if (transfer)
+      await store.resolveTransfer(tx, keyOf(transfer), {
+        resolution: data,
+        resolvedAt: now,
+        credited: decision.action === 'credit',
+      })
+    await orders.endAttempt(
+      tx,
+      order.id,
+      decision.action === 'credit' ? 'settled' : 'abandoned',
+      now,
+    )
     const moved = await orders.move(tx, order, {
-      event: `operator_${decision.action}`, to, actor: actorOf(decision), at: now, data,
-      change: { review_resolved_at: now, review_resolution: resolution, ...(decision.action === 'credit' ? { grant_id: grantId, completed_at: order.completed_at ?? now } : {}) },
+      event: `operator_${decision.action}`,
+      to,
+      actor: actorOf(decision),
+      at: now,
+      data,
+      change: {
+        review_resolved_at: now,
+        review_resolution: resolution,
+        ...(decision.action === 'credit'
+          ? { grant_id: grantId, completed_at: order.completed_at ?? now }
+          : {}),
+      },
     })
     if (decision.action === 'credit') await orders.tell(tx, 'order.completed', moved, now)
     await record(tx, decision, order.id, data)
@@ -84,62 +143,121 @@ export async function decideOrder(deps: ReviewDeps, orderId: string, decision: D
 }
 
 /** Decides on a transfer that belongs to no order. Crediting names the account. */
-export async function decideTransfer(deps: ReviewDeps, key: orders.Receipt, decision: Decision): Promise<Decided> {
+export async function decideTransfer(
+  deps: ReviewDeps,
+  key: orders.Receipt,
+  decision: Decision,
+): Promise<Decided> {
   return deps.db.transaction().execute(async (tx) => {
     const transfer = await store.lockTransfer(tx, key)
     if (!transfer || transfer.state !== 'unmatched' || transfer.resolved_at !== null) {
-      throw new Fault('order_not_in_review', { message: 'There is no such unmatched transfer that waits for a decision.' })
+      throw new Fault('order_not_in_review', {
+        message: 'There is no such unmatched transfer that waits for a decision.',
+      })
     }
     const { accountId } = decision
-    if (decision.action === 'credit' && accountId === undefined) throw new Fault('invalid_field', { message: 'Name the account to credit.' })
+    if (decision.action === 'credit' && accountId === undefined)
+      throw new Fault('invalid_field', { message: 'Name the account to credit.' })
     const now = deps.clock.now()
-    const rate = (await store.lastRate(tx, transfer.chain_id, transfer.token_address)) ?? MICROCREDITS_PER_CREDIT
+    const rate =
+      (await store.lastRate(tx, transfer.chain_id, transfer.token_address)) ??
+      MICROCREDITS_PER_CREDIT
     const value = valueOf(BigInt(transfer.amount), rate, decision)
-    const terms = { ...termsOf(decision, value), account_id: accountId === undefined ? null : String(accountId) }
-    const before = transfer.resolution === null ? undefined : (JSON.parse(transfer.resolution) as JsonObject)
-    const proposal = before && { by: String(before.by), at: new Date(String(before.at)), terms: before }
+    const terms = {
+      ...termsOf(decision, value),
+      account_id: accountId === undefined ? null : String(accountId),
+    }
+    const before =
+      transfer.resolution === null ? undefined : (JSON.parse(transfer.resolution) as JsonObject)
+    const proposal = before && {
+      by: String(before.by),
+      at: new Date(String(before.at)),
+      terms: before,
+    }
     const agreed = agreement(deps, decision, terms, value, proposal, now)
-    const written = { ...terms, reason: decision.reason, by: actorOf(decision), at: now.toISOString(), ...(agreed.done && agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}) }
+    const written = {
+      ...terms,
+      reason: decision.reason,
+      by: actorOf(decision),
+      at: now.toISOString(),
+      ...(agreed.done && agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}),
+    }
     if (!agreed.done) {
-      if (agreed.isNew) await store.resolveTransfer(tx, key, { resolution: written, resolvedAt: null, credited: false })
+      if (agreed.isNew)
+        await store.resolveTransfer(tx, key, {
+          resolution: written,
+          resolvedAt: null,
+          credited: false,
+        })
       return { outcome: 'proposed', creditMicro: value, until: agreed.until }
     }
     const id = transferId(key)
     if (decision.action === 'credit' && accountId !== undefined) {
-      await credited(tx, key, { source: 'operator', sourceId: `transfer:${id}`, accountId, amountMicro: value, reason: `${actorOf(decision)}: ${decision.reason}` })
+      await credited(tx, key, {
+        source: 'operator',
+        sourceId: `transfer:${id}`,
+        accountId,
+        amountMicro: value,
+        reason: `${actorOf(decision)}: ${decision.reason}`,
+      })
       await store.tellCredited(tx, id, accountId, value, now)
     }
-    await store.resolveTransfer(tx, key, { resolution: written, resolvedAt: now, credited: decision.action === 'credit' })
+    await store.resolveTransfer(tx, key, {
+      resolution: written,
+      resolvedAt: now,
+      credited: decision.action === 'credit',
+    })
     await record(tx, decision, id, written)
     return { outcome: 'done', creditMicro: value }
   })
 }
 
 /** A transfer's name for people: chain, hash and position. */
-export const transferId = (key: orders.Receipt): string => `${key.chainId}:${key.txHash}:${key.logPosition}`
+export const transferId = (key: orders.Receipt): string =>
+  `${key.chainId}:${key.txHash}:${key.logPosition}`
 
 /** The transfer that a name names. */
 export function parseTransferId(text: string): orders.Receipt | undefined {
   const match = /^(\d{1,18}):(0x[0-9a-f]{64}):(\d{1,9})$/.exec(text.toLowerCase())
-  return match ? { chainId: BigInt(match[1] ?? ''), txHash: match[2] ?? '', logPosition: Number(match[3]) } : undefined
+  return match
+    ? { chainId: BigInt(match[1] ?? ''), txHash: match[2] ?? '', logPosition: Number(match[3]) }
+    : undefined
 }
 
-const keyOf = (transfer: store.Transfer): orders.Receipt => ({ chainId: transfer.chain_id, txHash: transfer.tx_hash, logPosition: transfer.log_position })
+const keyOf = (transfer: store.Transfer): orders.Receipt => ({
+  chainId: transfer.chain_id,
+  txHash: transfer.tx_hash,
+  logPosition: transfer.log_position,
+})
 
 /** What is decided over, in microcredits: never more than what arrived is worth. */
-function valueOf(receivedMicro: bigint, ratePpm: bigint, { action, creditMicro }: Decision): bigint {
+function valueOf(
+  receivedMicro: bigint,
+  ratePpm: bigint,
+  { action, creditMicro }: Decision,
+): bigint {
   const worth = dividedRoundingDown(receivedMicro * MICROCREDITS_PER_CREDIT, ratePpm)
   if (action !== 'credit' || creditMicro === undefined) {
-    if (action === 'credit' && worth === 0n) throw new Fault('amount_below_minimum', { message: 'What arrived buys less than one microcredit: dismiss it.' })
+    if (action === 'credit' && worth === 0n)
+      throw new Fault('amount_below_minimum', {
+        message: 'What arrived buys less than one microcredit: dismiss it.',
+      })
     return worth
   }
-  if (creditMicro <= 0n || creditMicro > worth) throw new Fault('amount_above_maximum', { message: `What arrived is worth ${worth} microcredits; ${creditMicro} cannot be credited for it.` })
+  if (creditMicro <= 0n || creditMicro > worth)
+    throw new Fault('amount_above_maximum', {
+      message: `What arrived is worth ${worth} microcredits; ${creditMicro} cannot be credited for it.`,
+    })
   return creditMicro
 }
 
 /** What two operators must state alike. */
 function termsOf(decision: Decision, value: bigint): JsonObject {
-  return { action: decision.action, credited_micro: decision.action === 'credit' ? String(value) : '0', refund_tx_hash: decision.refundTxHash ?? null }
+  return {
+    action: decision.action,
+    credited_micro: decision.action === 'credit' ? String(value) : '0',
+    refund_tx_hash: decision.refundTxHash ?? null,
+  }
 }
 
 type Agreement =
@@ -157,22 +275,47 @@ function agreement(
 ): Agreement {
   if (value <= aloneLimitMicro) return { done: true, proposedBy: undefined }
   const until = (from: Date): Date => new Date(from.getTime() + PROPOSAL_LIFETIME_MS)
-  const stands = proposal !== undefined && now < until(proposal.at) && Object.entries(terms).every(([name, value]) => proposal.terms[name] === value)
+  const stands =
+    proposal !== undefined &&
+    now < until(proposal.at) &&
+    Object.entries(terms).every(([name, value]) => proposal.terms[name] === value)
   if (!stands) return { done: false, isNew: true, until: until(now) }
-  if (proposal.by === actorOf(decision)) return { done: false, isNew: false, until: until(proposal.at) }
+  if (proposal.by === actorOf(decision))
+    return { done: false, isNew: false, until: until(proposal.at) }
   return { done: true, proposedBy: proposal.by }
 }
 
 const actorOf = ({ operator }: Decision): string => `operator:${operator}`
 
 /** The audit log's row, last in its transaction. */
-function record(tx: Tx, { action, operator, reason }: Decision, targetId: string, after: JsonObject): Promise<void> {
-  return recordAction(tx, { actor: { kind: 'operator', name: operator }, action: `${action}.order`, targetId, after: { ...after }, reason })
+function record(
+  tx: Tx,
+  { action, operator, reason }: Decision,
+  targetId: string,
+  after: JsonObject,
+): Promise<void> {
+  return recordAction(tx, {
+    actor: { kind: 'operator', name: operator },
+    action: `${action}.order`,
+    targetId,
+    after: { ...after },
+    reason,
+  })
 }
 
-async function credited(tx: Tx, receipt: orders.Receipt, grant: Parameters<typeof orders.grantForReceipt>[2]): Promise<bigint> {
+async function credited(
+  tx: Tx,
+  receipt: orders.Receipt,
+  grant: Parameters<typeof orders.grantForReceipt>[2],
+): Promise<bigint> {
   const given = await orders.grantForReceipt(tx, receipt, grant)
-  if (given.outcome === 'taken') throw new Fault('tx_already_used', { message: 'Credits were given for this transfer before, for another purchase. Dismiss it.' })
-  if (given.outcome === 'paid_before') throw new Fault('order_completed', { message: 'This order got its Credits for another transfer. Refund this one.' })
+  if (given.outcome === 'taken')
+    throw new Fault('tx_already_used', {
+      message: 'Credits were given for this transfer before, for another purchase. Dismiss it.',
+    })
+  if (given.outcome === 'paid_before')
+    throw new Fault('order_completed', {
+      message: 'This order got its Credits for another transfer. Refund this one.',
+    })
   return given.grantId
 }
