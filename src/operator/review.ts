@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { Fault } from '../kernel/errors.ts'
 import { creditsFromText, inCredits, type Microcredits, microcredits } from '../kernel/money.ts'
+import type { Receipt } from '../payments/orders/crediting/store.ts'
 import * as reading from '../payments/orders/reading/store.ts'
 import {
   type Action,
@@ -13,7 +14,6 @@ import {
   transferId,
 } from '../payments/orders/review/service.ts'
 import * as store from '../payments/orders/review/store.ts'
-import type { Receipt } from '../payments/orders/store.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
 import { parseCredits, parseLimit, withJson, withReason } from './options.ts'

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { handMovedClock, START } from '../../../test/orders-fixture.ts'
 import { openKeyring } from '../../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../../identity/tokens/service.ts'
 import { systemRandom } from '../../kernel/random.ts'
 import { CONTEXT_LIFETIME_MS } from '../orders/context-port.ts'
-import { handMovedClock, START } from '../orders/orders.fixture.ts'
 import { contextTokens } from './tokens.ts'
 
 let database: TestDatabase

@@ -1,6 +1,7 @@
 import type { Tx } from '../../db/database.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { Fault } from '../../kernel/errors.ts'
+import { lockLapsed } from './making/store.ts'
 import { type OrdersDeps, refuseWhileInReview } from './service.ts'
 import { advance, extendedExpiry, HASHES_MAX, isMove, statusAt, stepOf } from './states.ts'
 import * as store from './store.ts'
@@ -161,7 +162,7 @@ export async function sweepLapsed(
 ): Promise<number> {
   return deps.db.transaction().execute(async (tx) => {
     const now = deps.clock.now()
-    const lapsed = await store.lockLapsed(tx, now, limit)
+    const lapsed = await lockLapsed(tx, now, limit)
     for (const order of lapsed) {
       const to = stepOf(order, 'lapse', now)
       if (isMove(to) && statusAt(order, now) === to)

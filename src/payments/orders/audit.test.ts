@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { ordersFixture } from '../../../test/orders-fixture.ts'
 import { microcredits } from '../../kernel/money.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import { grantCredits } from '../../ledger/grants.ts'
 import * as lifecycle from './lifecycle.ts'
-import { ordersFixture } from './orders.fixture.ts'
 
 let database: TestDatabase
 let it: ReturnType<typeof ordersFixture>

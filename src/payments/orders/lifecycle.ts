@@ -1,5 +1,6 @@
 import type { Tx } from '../../db/database.ts'
 import type { JsonObject } from '../../db/schema.ts'
+import * as crediting from './crediting/store.ts'
 import { type Event, isMove, stepOf } from './states.ts'
 import * as store from './store.ts'
 
@@ -56,13 +57,13 @@ export async function see(
 export async function settle(
   tx: Tx,
   order: store.Order,
-  receipt: store.Receipt,
+  receipt: crediting.Receipt,
   now: Date,
 ): Promise<store.Order | undefined> {
   const to = stepOf(order, 'settle', now)
   // settled by the transfer that it was seen with, or not at all
   if (!isMove(to) || order.tx_hash !== receipt.txHash) return undefined
-  const given = await store.grantForReceipt(tx, receipt, {
+  const given = await crediting.grantForReceipt(tx, receipt, {
     source: 'order',
     sourceId: order.id,
     accountId: order.account_id,
@@ -90,7 +91,7 @@ export async function settle(
       credited_micro: String(order.credit_micro),
     },
   })
-  await store.tell(tx, 'order.completed', completed, now)
+  await crediting.tell(tx, 'order.completed', completed, now)
   return completed
 }
 
@@ -165,7 +166,7 @@ async function toReview(
       tx_hash: order.tx_hash ?? found.txHash,
     },
   })
-  await store.tell(tx, 'order.review_required', opened, now)
+  await crediting.tell(tx, 'order.review_required', opened, now)
   return opened
 }
 

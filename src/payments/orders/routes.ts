@@ -219,7 +219,7 @@ function readingRoutes(deps: OrdersDeps): Route[] {
         }
         const rows = await reading.list(deps.db, caller.accountId, after, limit + 1)
         const page = rows.slice(0, limit)
-        const hashes = await store.newestHashes(
+        const hashes = await reading.newestHashes(
           deps.db,
           page.map((order) => order.id),
         )
@@ -240,7 +240,7 @@ async function viewOf(deps: OrdersDeps, id: string) {
   const [order, events, hashes] = await Promise.all([
     reading.read(deps.db, id),
     reading.events(deps.db, id, EVENTS_SHOWN_MAX),
-    store.newestHashes(deps.db, [id]),
+    reading.newestHashes(deps.db, [id]),
   ])
   assert(order, `order ${id} was there a moment ago`)
   return orderView({ order, events, registeredHash: hashes.get(id) }, deps.chains, deps.clock.now())

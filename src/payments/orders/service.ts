@@ -13,6 +13,7 @@ import type { Random } from '../../kernel/random.ts'
 import { parseAmount, refuseOutsideLimits } from './amount.ts'
 import type { Asset, Chains } from './chain-port.ts'
 import type { ContextTokens } from './context-port.ts'
+import * as making from './making/store.ts'
 import { OPEN_ORDERS_MAX, ORDER_LIFETIME_MS } from './states.ts'
 import * as store from './store.ts'
 
@@ -59,18 +60,18 @@ export async function createOrder(
   const payerAddress = await payerOf(deps, caller.accountId, asset)
   const id = deps.random.uuid()
   return deps.db.transaction().execute(async (tx) => {
-    await store.lockPayer(tx, caller.accountId)
+    await making.lockPayer(tx, caller.accountId)
     const meanwhile = await madeBefore(tx, caller, wanted.idempotency_key, fingerprint)
     if (meanwhile) return { order: meanwhile, replayed: true }
     await refuseWhileInReview(tx, caller.accountId)
     const now = deps.clock.now()
-    const open = await store.countOpen(tx, caller.accountId, now)
+    const open = await making.countOpen(tx, caller.accountId, now)
     if (open >= OPEN_ORDERS_MAX)
       throw new Fault('too_many_open_orders', {
         message: `This account has ${open} orders that wait for payment. Pay one of them, or wait until they expire.`,
         retryAfterMs: 60_000,
       })
-    const order = await store.insert(tx, {
+    const order = await making.insert(tx, {
       id,
       payer_account_id: caller.accountId,
       account_id: accountId,
@@ -99,7 +100,7 @@ export async function createOrder(
 
 /** Whether the payer has an order that an operator has to look at: nothing more is paid before that. */
 export async function refuseWhileInReview(tx: Tx, payerAccountId: bigint): Promise<void> {
-  const id = await store.inReview(tx, payerAccountId)
+  const id = await making.inReview(tx, payerAccountId)
   if (id !== undefined)
     throw new Fault('review_unresolved', {
       message: `Order ${id} is in review. Nothing more can be paid until it is resolved: contact support with that order id.`,
@@ -112,7 +113,7 @@ async function madeBefore(
   key: string,
   fingerprint: Buffer,
 ): Promise<store.Order | undefined> {
-  const made = await store.findByKey(db, caller.accountId, key)
+  const made = await making.findByKey(db, caller.accountId, key)
   if (made && !made.idempotency_fingerprint.equals(fingerprint)) {
     throw new Fault('idempotency_conflict', {
       message: `This idempotency_key made order ${made.id} with another body. Use a new key for a new order.`,

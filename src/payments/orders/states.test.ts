@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { type Answer, ordersFixture } from '../../../test/orders-fixture.ts'
 import type { OrderStatus } from '../../db/schema.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { sweepLapsed } from './attempts.ts'
 import * as lifecycle from './lifecycle.ts'
-import { type Answer, ordersFixture } from './orders.fixture.ts'
 import { decideOrder } from './review/service.ts'
 import {
   type Event,

@@ -1,43 +1,11 @@
-import { type Insertable, type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
-import type { AttemptState, DB, JsonObject, OrderStatus } from '../../db/schema.ts'
-import { assert } from '../../kernel/assert.ts'
+import type { AttemptState, OrderStatus } from '../../db/schema.ts'
+import type { Attempt, Move, Order, RegisteredHash } from './model.ts'
 import type { Event } from './states.ts'
 
-/** An order as the database keeps it. Addresses and hashes are lower-case. */
-export type Order = Selectable<DB['orders']>
-/** One reservation of an order's single send attempt, or what a hash or a transfer implied. */
-export type Attempt = Selectable<DB['order_attempts']>
-/** A hash that the payer registered: a hint. `refused` says why it is no payment of this order. */
-export type RegisteredHash = Selectable<DB['order_hashes']>
-
-/** What a move may change besides the status. What was asked for (amount, rate, payer, recipient) is not among it. */
-export type Change = Partial<
-  Pick<
-    Order,
-    | 'payment_attempt_id'
-    | 'tx_hash'
-    | 'expires_at'
-    | 'completed_at'
-    | 'grant_id'
-    | 'received_micro'
-    | 'review_reason'
-    | 'review_opened_at'
-    | 'review_resolved_at'
-    | 'review_resolution'
-  >
->
-
-/** A move of an order as it is written down. */
-export interface Move {
-  readonly event: Event
-  readonly to: OrderStatus
-  /** `account:<id>`, `watcher`, `sweeper` or `operator:<name>`. */
-  readonly actor: string
-  readonly at: Date
-  readonly change?: Change
-  readonly data?: JsonObject
-}
+/** An order as the database keeps it. */
+export type { Order } from './model.ts'
 
 /** The order with this id, without a lock. */
 export function find(db: Database | Tx, id: string): Promise<Order | undefined> {
@@ -128,11 +96,9 @@ export async function matching(db: Database | Tx, shown: TransferShown): Promise
     .orderBy('order_attempts.created_at', (order) => order.asc().nullsLast())
     .orderBy('orders.created_at')
     .orderBy('orders.id')
-    .limit(MATCHES_MAX)
+    .limit(50)
     .execute()
 }
-
-const MATCHES_MAX = 50
 
 /** The payer's oldest order that waits for payment, on any chain: where a transfer that nobody asked for is looked into. */
 export function oldestWaiting(
@@ -185,18 +151,6 @@ export function confirmingBefore(
     .where('tx_hash', 'is', null)
     .orderBy('expires_at')
     .limit(limit)
-    .execute()
-}
-
-/** The orders of these ids with their rows locked, in order of id. */
-export function lockAll(tx: Tx, ids: readonly string[]): Promise<Order[]> {
-  if (ids.length === 0) return Promise.resolve([])
-  return tx
-    .selectFrom('orders')
-    .selectAll()
-    .where('id', 'in', ids)
-    .orderBy('id')
-    .forUpdate()
     .execute()
 }
 
@@ -343,179 +297,4 @@ export async function hasTransfer(db: Database | Tx, orderId: string): Promise<b
     .limit(1)
     .executeTakeFirst()
   return found !== undefined
-}
-
-/** Tells the world later of what became true in this transaction (order.completed, order.review_required). */
-export async function tell(
-  tx: Tx,
-  event: 'order.completed' | 'order.review_required',
-  order: Order,
-  at: Date,
-): Promise<void> {
-  const payload = {
-    order_id: order.id,
-    account_id: Number(order.account_id),
-    status: order.status,
-    asset_id: order.asset_id,
-    tx_hash: order.tx_hash ?? '',
-    amount_micro: String(order.amount_micro),
-    credit_micro: String(order.credit_micro),
-    review_reason: order.review_reason,
-    at: at.toISOString(),
-  }
-  await tx
-    .insertInto('outbox')
-    .values({
-      event,
-      account_id: order.payer_account_id,
-      object_id: order.id,
-      payload: JSON.stringify(payload),
-    })
-    .execute()
-}
-
-/** A transfer on a chain, to be credited. */
-export interface Receipt {
-  readonly chainId: bigint
-  readonly txHash: string
-  readonly logPosition: number
-}
-
-/**
- * Gives the Credits of an order for one transfer. `taken`: another purchase has that transfer, on whatever rail;
- * `paid_before`: this order got its Credits for another transfer. Nothing is given then.
- */
-export async function grantForReceipt(
-  tx: Tx,
-  receipt: Receipt,
-  grant: {
-    readonly source: 'order' | 'operator'
-    readonly sourceId: string
-    readonly accountId: bigint
-    readonly amountMicro: bigint
-    readonly reason: string
-  },
-): Promise<{
-  readonly outcome: 'granted' | 'repeated' | 'taken' | 'paid_before'
-  readonly grantId: bigint
-}> {
-  const { rows } = await sql<{
-    outcome: 'granted' | 'repeated' | 'taken' | 'paid_before'
-    grant_id: bigint
-  }>`
-    select outcome, grant_id from ledger_grant_receipt(${receipt.chainId}, ${receipt.txHash}, ${receipt.logPosition},
-      ${grant.source}, ${grant.sourceId}, ${grant.accountId}, ${grant.amountMicro}, ${grant.reason})`.execute(
-    tx,
-  )
-  const row = rows[0]
-  assert(row, 'the ledger answered nothing to a receipt')
-  return { outcome: row.outcome, grantId: row.grant_id }
-}
-
-/** Puts the making of orders of one account in line: its open orders are counted by one request at a time. */
-export async function lockPayer(tx: Tx, accountId: bigint): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('orders of account ' || ${accountId}::text, 0))`.execute(
-    tx,
-  )
-}
-
-/** The order that this key made. */
-export function findByKey(
-  db: Database | Tx,
-  payerAccountId: bigint,
-  key: string,
-): Promise<Order | undefined> {
-  return db
-    .selectFrom('orders')
-    .selectAll()
-    .where('payer_account_id', '=', payerAccountId)
-    .where('idempotency_key', '=', key)
-    .executeTakeFirst()
-}
-
-/** Writes a new order. Its first event is the caller's to record. */
-export function insert(tx: Tx, order: Insertable<DB['orders']>): Promise<Order> {
-  return tx.insertInto('orders').values(order).returningAll().executeTakeFirstOrThrow()
-}
-
-/** How many orders of the account wait for payment at this moment. */
-export async function countOpen(tx: Tx, payerAccountId: bigint, now: Date): Promise<number> {
-  const { open } = await tx
-    .selectFrom('orders')
-    .select((eb) => eb.fn.countAll<bigint>().as('open'))
-    .where('payer_account_id', '=', payerAccountId)
-    .where((eb) =>
-      eb.or([
-        eb('status', '=', 'confirming'),
-        eb.and([eb('status', '=', 'pending'), eb('expires_at', '>', now)]),
-      ]),
-    )
-    .executeTakeFirstOrThrow()
-  return Number(open)
-}
-
-/** An order of the account that is in review, oldest first. */
-export async function inReview(tx: Tx, payerAccountId: bigint): Promise<string | undefined> {
-  const found = await tx
-    .selectFrom('orders')
-    .select('id')
-    .where('payer_account_id', '=', payerAccountId)
-    .where('status', '=', 'review_required')
-    .orderBy('review_opened_at')
-    .limit(1)
-    .executeTakeFirst()
-  return found?.id
-}
-
-/**
- * Locks pending orders whose time is over, leaving those that another sweeper has. One that was once paid or
- * attempted waits until its chain's own time is past its expiry too: while a chain stands still, nothing is late.
- */
-export function lockLapsed(tx: Tx, now: Date, limit: number): Promise<Order[]> {
-  return tx
-    .selectFrom('orders')
-    .selectAll()
-    .where('status', '=', 'pending')
-    .where('expires_at', '<=', now)
-    .where(({ or, not, exists, selectFrom }) =>
-      or([
-        not(
-          exists(
-            selectFrom('order_attempts')
-              .select('order_attempts.id')
-              .whereRef('order_attempts.order_id', '=', 'orders.id'),
-          ),
-        ),
-        not(
-          exists(
-            selectFrom('chain_cursors')
-              .select('chain_cursors.chain_id')
-              .whereRef('chain_cursors.chain_id', '=', 'orders.chain_id')
-              .whereRef('chain_cursors.head_at', '<', 'orders.expires_at'),
-          ),
-        ),
-      ]),
-    )
-    .orderBy('expires_at')
-    .limit(limit)
-    .forUpdate()
-    .skipLocked()
-    .execute()
-}
-
-/** The newest registered hash of each order that is not refused. */
-export async function newestHashes(
-  db: Database,
-  orderIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  if (orderIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('order_hashes')
-    .select(['order_id', 'tx_hash'])
-    .where('order_id', 'in', orderIds)
-    .where('refused', 'is', null)
-    .orderBy('registered_at')
-    .orderBy('tx_hash')
-    .execute()
-  return new Map(rows.map((row) => [row.order_id, row.tx_hash]))
 }

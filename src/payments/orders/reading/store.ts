@@ -77,3 +77,20 @@ export async function events(
     .execute()
   return newest.reverse()
 }
+
+/** The newest registered hash of each order that is not refused. */
+export async function newestHashes(
+  db: Database,
+  orderIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (orderIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('order_hashes')
+    .select(['order_id', 'tx_hash'])
+    .where('order_id', 'in', orderIds)
+    .where('refused', 'is', null)
+    .orderBy('registered_at')
+    .orderBy('tx_hash')
+    .execute()
+  return new Map(rows.map((row) => [row.order_id, row.tx_hash]))
+}

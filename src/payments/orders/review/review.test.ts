@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
+import { devUsdc, ordersFixture } from '../../../../test/orders-fixture.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import * as lifecycle from '../lifecycle.ts'
-import { devUsdc, ordersFixture } from '../orders.fixture.ts'
+import { PROPOSAL_LIFETIME_MS } from './agreement.ts'
 import {
   type Decision,
   decideOrder,
   decideTransfer,
-  PROPOSAL_LIFETIME_MS,
   parseTransferId,
   type ReviewDeps,
   transferId,

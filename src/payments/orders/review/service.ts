@@ -4,8 +4,10 @@ import { recordAction } from '../../../identity/audit-log/service.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { dividedRoundingDown, MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
+import * as crediting from '../crediting/store.ts'
 import { advance } from '../states.ts'
 import * as orders from '../store.ts'
+import { agreement } from './agreement.ts'
 import * as store from './store.ts'
 
 /** What an operator may do with a payment that is in review: `refund` records a transfer that was sent back elsewhere, no key is held here. */
@@ -38,9 +40,6 @@ export type Decided =
   | { readonly outcome: 'done'; readonly creditMicro: bigint }
   | { readonly outcome: 'proposed'; readonly creditMicro: bigint; readonly until: Date }
 
-/** How long a proposal waits for its second operator. */
-export const PROPOSAL_LIFETIME_MS = 24 * 3_600_000
-
 /** Decides on an order in review. Whatever is credited has the transfer's own receipt: never twice, on no rail. */
 export async function decideOrder(
   deps: ReviewDeps,
@@ -56,7 +55,7 @@ export async function decideOrder(
     const to = advance(order, `operator_${decision.action}`, now)
     // Credits that were given before their block was lost are left as they are, whole
     const { creditMicro: _, ...rest } = decision
-    const value = valueOf(
+    const value = worthOf(
       order.received_micro ?? 0n,
       order.rate_ppm,
       order.grant_id === null ? decision : rest,
@@ -69,8 +68,8 @@ export async function decideOrder(
     const terms = termsOf(decision, value)
     const proposal = await store.newestProposal(tx, order)
     const agreed = agreement(
-      deps,
-      decision,
+      deps.aloneLimitMicro,
+      actorOf(decision),
       terms,
       value,
       proposal && { by: proposal.actor, at: proposal.at, terms: proposal.data as JsonObject },
@@ -136,7 +135,7 @@ export async function decideOrder(
           : {}),
       },
     })
-    if (decision.action === 'credit') await orders.tell(tx, 'order.completed', moved, now)
+    if (decision.action === 'credit') await crediting.tell(tx, 'order.completed', moved, now)
     await record(tx, decision, order.id, data)
     return { outcome: 'done', creditMicro: value }
   })
@@ -145,12 +144,12 @@ export async function decideOrder(
 /** Decides on a transfer that belongs to no order. Crediting names the account. */
 export async function decideTransfer(
   deps: ReviewDeps,
-  key: orders.Receipt,
+  key: crediting.Receipt,
   decision: Decision,
 ): Promise<Decided> {
   return deps.db.transaction().execute(async (tx) => {
     const transfer = await store.lockTransfer(tx, key)
-    if (!transfer || transfer.state !== 'unmatched' || transfer.resolved_at !== null) {
+    if (transfer?.state !== 'unmatched' || transfer.resolved_at !== null) {
       throw new Fault('order_not_in_review', {
         message: 'There is no such unmatched transfer that waits for a decision.',
       })
@@ -162,7 +161,7 @@ export async function decideTransfer(
     const rate =
       (await store.lastRate(tx, transfer.chain_id, transfer.token_address)) ??
       MICROCREDITS_PER_CREDIT
-    const value = valueOf(BigInt(transfer.amount), rate, decision)
+    const value = worthOf(BigInt(transfer.amount), rate, decision)
     const terms = {
       ...termsOf(decision, value),
       account_id: accountId === undefined ? null : String(accountId),
@@ -174,7 +173,7 @@ export async function decideTransfer(
       at: new Date(String(before.at)),
       terms: before,
     }
-    const agreed = agreement(deps, decision, terms, value, proposal, now)
+    const agreed = agreement(deps.aloneLimitMicro, actorOf(decision), terms, value, proposal, now)
     const written = {
       ...terms,
       reason: decision.reason,
@@ -213,25 +212,25 @@ export async function decideTransfer(
 }
 
 /** A transfer's name for people: chain, hash and position. */
-export const transferId = (key: orders.Receipt): string =>
+export const transferId = (key: crediting.Receipt): string =>
   `${key.chainId}:${key.txHash}:${key.logPosition}`
 
 /** The transfer that a name names. */
-export function parseTransferId(text: string): orders.Receipt | undefined {
+export function parseTransferId(text: string): crediting.Receipt | undefined {
   const match = /^(\d{1,18}):(0x[0-9a-f]{64}):(\d{1,9})$/.exec(text.toLowerCase())
   return match
     ? { chainId: BigInt(match[1] ?? ''), txHash: match[2] ?? '', logPosition: Number(match[3]) }
     : undefined
 }
 
-const keyOf = (transfer: store.Transfer): orders.Receipt => ({
+const keyOf = (transfer: store.Transfer): crediting.Receipt => ({
   chainId: transfer.chain_id,
   txHash: transfer.tx_hash,
   logPosition: transfer.log_position,
 })
 
 /** What is decided over, in microcredits: never more than what arrived is worth. */
-function valueOf(
+function worthOf(
   receivedMicro: bigint,
   ratePpm: bigint,
   { action, creditMicro }: Decision,
@@ -260,31 +259,6 @@ function termsOf(decision: Decision, value: bigint): JsonObject {
   }
 }
 
-type Agreement =
-  | { readonly done: true; readonly proposedBy: string | undefined }
-  | { readonly done: false; readonly isNew: boolean; readonly until: Date }
-
-/** Two-person rule: above the limit a decision takes effect when a second operator states the same one in time. */
-function agreement(
-  { aloneLimitMicro }: ReviewDeps,
-  decision: Decision,
-  terms: JsonObject,
-  value: bigint,
-  proposal: { readonly by: string; readonly at: Date; readonly terms: JsonObject } | undefined,
-  now: Date,
-): Agreement {
-  if (value <= aloneLimitMicro) return { done: true, proposedBy: undefined }
-  const until = (from: Date): Date => new Date(from.getTime() + PROPOSAL_LIFETIME_MS)
-  const stands =
-    proposal !== undefined &&
-    now < until(proposal.at) &&
-    Object.entries(terms).every(([name, value]) => proposal.terms[name] === value)
-  if (!stands) return { done: false, isNew: true, until: until(now) }
-  if (proposal.by === actorOf(decision))
-    return { done: false, isNew: false, until: until(proposal.at) }
-  return { done: true, proposedBy: proposal.by }
-}
-
 const actorOf = ({ operator }: Decision): string => `operator:${operator}`
 
 /** The audit log's row, last in its transaction. */
@@ -305,10 +279,10 @@ function record(
 
 async function credited(
   tx: Tx,
-  receipt: orders.Receipt,
-  grant: Parameters<typeof orders.grantForReceipt>[2],
+  receipt: crediting.Receipt,
+  grant: Parameters<typeof crediting.grantForReceipt>[2],
 ): Promise<bigint> {
-  const given = await orders.grantForReceipt(tx, receipt, grant)
+  const given = await crediting.grantForReceipt(tx, receipt, grant)
   if (given.outcome === 'taken')
     throw new Fault('tx_already_used', {
       message: 'Credits were given for this transfer before, for another purchase. Dismiss it.',

@@ -1,7 +1,8 @@
 import type { Selectable } from 'kysely'
 import type { Database, Tx } from '../../../db/database.ts'
 import type { DB, JsonObject } from '../../../db/schema.ts'
-import type { Order, Receipt } from '../store.ts'
+import type { Receipt } from '../crediting/store.ts'
+import type { Order } from '../store.ts'
 
 /** A transfer to us as the chain shows it. `amount` is an integer in the token's smallest unit, as text. */
 export type Transfer = Selectable<DB['chain_transfers']>
@@ -67,13 +68,11 @@ export async function resolveTransfer(
   },
 ): Promise<void> {
   await whereKey(
-    tx
-      .updateTable('chain_transfers')
-      .set({
-        resolution: JSON.stringify(decided.resolution),
-        resolved_at: decided.resolvedAt,
-        ...(decided.credited ? { state: 'credited' as const } : {}),
-      }),
+    tx.updateTable('chain_transfers').set({
+      resolution: JSON.stringify(decided.resolution),
+      resolved_at: decided.resolvedAt,
+      ...(decided.credited ? { state: 'credited' as const } : {}),
+    }),
     key,
   ).execute()
 }

@@ -1,19 +1,24 @@
 import type { FastifyInstance } from 'fastify'
-import type { TestDatabase } from '../../../test/database.ts'
-import { ledgerFixture } from '../../../test/ledger-fixture.ts'
-import type { Tx } from '../../db/database.ts'
-import { createServer } from '../../http/server.ts'
-import type { Caller } from '../../kernel/caller.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/errors.ts'
-import { systemRandom } from '../../kernel/random.ts'
-import { contextRoutes } from '../context/routes.ts'
-import { optionRoutes } from '../options/routes.ts'
-import type { Asset, Chains } from './chain-port.ts'
-import { CONTEXT_LIFETIME_MS, type ContextTokens, type PaymentContext } from './context-port.ts'
-import { orderRoutes } from './routes.ts'
-import type { OrdersDeps } from './service.ts'
-import * as store from './store.ts'
+import type { Tx } from '../src/db/database.ts'
+import { createServer } from '../src/http/server.ts'
+import type { Caller } from '../src/kernel/caller.ts'
+import type { Clock } from '../src/kernel/clock.ts'
+import { Fault } from '../src/kernel/errors.ts'
+import { systemRandom } from '../src/kernel/random.ts'
+import { contextRoutes } from '../src/payments/context/routes.ts'
+import { optionRoutes } from '../src/payments/options/routes.ts'
+import type { Asset, Chains } from '../src/payments/orders/chain-port.ts'
+import {
+  CONTEXT_LIFETIME_MS,
+  type ContextTokens,
+  type PaymentContext,
+} from '../src/payments/orders/context-port.ts'
+import * as lifecycle from '../src/payments/orders/lifecycle.ts'
+import { orderRoutes } from '../src/payments/orders/routes.ts'
+import type { OrdersDeps } from '../src/payments/orders/service.ts'
+import * as store from '../src/payments/orders/store.ts'
+import type { TestDatabase } from './database.ts'
+import { ledgerFixture } from './ledger-fixture.ts'
 
 /** A moment that tests begin at. */
 export const START = new Date('2026-11-20T12:00:00.000Z')
@@ -109,6 +114,9 @@ export interface Answer {
   readonly body: any
 }
 
+/** Status and code of a refusal. */
+export const code = (answer: Answer) => [answer.status, answer.body.code]
+
 /** The composed payment routes on a database of a test's own, with callers that are who their token says. */
 export function ordersFixture(database: TestDatabase) {
   const make = ledgerFixture(database)
@@ -163,6 +171,19 @@ export function ordersFixture(database: TestDatabase) {
     }
   }
 
+  const wanted = (change: Record<string, unknown> = {}) => ({
+    asset_id: 'dev_usdc',
+    amount_micro: '5000000',
+    idempotency_key: systemRandom.uuid(),
+    ...change,
+  })
+  const hash = (): string => `0x${systemRandom.bytes(32).toString('hex')}`
+  const locked = <T>(id: string, work: (tx: Tx, order: store.Order) => Promise<T>): Promise<T> =>
+    database.db.transaction().execute(async (tx) => {
+      const order = await store.lock(tx, id)
+      if (!order) throw new Error(`no order ${id}`)
+      return work(tx, order)
+    })
   let walletCount = 0
   return {
     make,
@@ -197,13 +218,39 @@ export function ordersFixture(database: TestDatabase) {
       return made.body.data.id
     },
     /** Work on the locked row of an order, as the watcher does it. */
-    locked: <T>(id: string, work: (tx: Tx, order: store.Order) => Promise<T>): Promise<T> =>
-      database.db.transaction().execute(async (tx) => {
-        const order = await store.lock(tx, id)
-        if (!order) throw new Error(`no order ${id}`)
-        return work(tx, order)
-      }),
-    hash: (): string => `0x${systemRandom.bytes(32).toString('hex')}`,
+    locked,
+    hash,
+    /** A request for an order, to be changed. */
+    wanted,
+    create: (payer: bigint, change: Record<string, unknown> = {}): Promise<Answer> =>
+      send('POST', '/v1/payments/orders', payer, wanted(change)),
+    post: (payer: bigint, id: string, path: string, body: unknown = {}): Promise<Answer> =>
+      send('POST', `/v1/payments/orders/${id}/${path}`, payer, body),
+    get: (payer: bigint, id: string): Promise<Answer> =>
+      send('GET', `/v1/payments/orders/${id}`, payer),
+    /** What the watcher does with the order's transfer, and what it does with a wrong one. */
+    see: (id: string, txHash: string) =>
+      locked(id, (tx, order) =>
+        lifecycle.see(tx, order, { txHash, attemptId: systemRandom.uuid() }, clock.now()),
+      ),
+    settle: (id: string, txHash: string) =>
+      locked(id, (tx, order) =>
+        lifecycle.settle(
+          tx,
+          order,
+          { chainId: order.chain_id, txHash, logPosition: 0 },
+          clock.now(),
+        ),
+      ),
+    review: (id: string) =>
+      locked(id, (tx, order) =>
+        lifecycle.suspect(
+          tx,
+          order,
+          { reason: 'not_direct', txHash: hash(), receivedMicro: 1n },
+          clock.now(),
+        ),
+      ),
     audit: async (): Promise<unknown[]> => database.sql('select * from ledger_audit()'),
     availableMicro: async (accountId: bigint): Promise<bigint> =>
       BigInt(
