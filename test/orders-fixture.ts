@@ -117,21 +117,8 @@ export interface Answer {
 /** Status and code of a refusal. */
 export const code = (answer: Answer) => [answer.status, answer.body.code]
 
-/** The composed payment routes on a database of a test's own, with callers that are who their token says. */
-export function ordersFixture(database: TestDatabase) {
-  const make = ledgerFixture(database)
-  const clock = handMovedClock()
-  const world = fakeChains()
-  const wallets = new Map<bigint, string[]>()
-  const faults: unknown[] = []
-  const deps: OrdersDeps = {
-    db: database.db,
-    clock,
-    random: systemRandom,
-    chains: world.chains,
-    contextTokens: plainContexts,
-    payerWallets: async (accountId) => wallets.get(accountId) ?? [],
-  }
+/** The composed payment routes, with callers that are who their token says. */
+function paymentServer(deps: OrdersDeps, faults: unknown[]) {
   const authenticate = async (token: string): Promise<Caller> => {
     const [kind, id] = token.split('-')
     if ((kind !== 'session' && kind !== 'api_key') || !id) throw new Fault('unauthorized')
@@ -170,14 +157,59 @@ export function ordersFixture(database: TestDatabase) {
       body: reply.body === '' ? undefined : JSON.parse(reply.body),
     }
   }
+  return send
+}
 
-  const wanted = (change: Record<string, unknown> = {}) => ({
-    asset_id: 'dev_usdc',
-    amount_micro: '5000000',
-    idempotency_key: systemRandom.uuid(),
-    ...change,
-  })
-  const hash = (): string => `0x${systemRandom.bytes(32).toString('hex')}`
+/** A request for an order, to be changed. */
+const wanted = (change: Record<string, unknown> = {}) => ({
+  asset_id: 'dev_usdc',
+  amount_micro: '5000000',
+  idempotency_key: systemRandom.uuid(),
+  ...change,
+})
+
+/** A transaction hash of its own. */
+const hash = (): string => `0x${systemRandom.bytes(32).toString('hex')}`
+
+type Locked = <T>(id: string, work: (tx: Tx, order: store.Order) => Promise<T>) => Promise<T>
+
+/** What the watcher does with the order's transfer, and what it does with a wrong one. */
+const chainHand = (locked: Locked, clock: Clock) => ({
+  see: (id: string, txHash: string) =>
+    locked(id, (tx, order) =>
+      lifecycle.see(tx, order, { txHash, attemptId: systemRandom.uuid() }, clock.now()),
+    ),
+  settle: (id: string, txHash: string) =>
+    locked(id, (tx, order) =>
+      lifecycle.settle(tx, order, { chainId: order.chain_id, txHash, logPosition: 0 }, clock.now()),
+    ),
+  review: (id: string) =>
+    locked(id, (tx, order) =>
+      lifecycle.suspect(
+        tx,
+        order,
+        { reason: 'not_direct', txHash: hash(), receivedMicro: 1n },
+        clock.now(),
+      ),
+    ),
+})
+
+/** The composed payment routes on a database of a test's own, with callers that are who their token says. */
+export function ordersFixture(database: TestDatabase) {
+  const make = ledgerFixture(database)
+  const clock = handMovedClock()
+  const world = fakeChains()
+  const wallets = new Map<bigint, string[]>()
+  const faults: unknown[] = []
+  const deps: OrdersDeps = {
+    db: database.db,
+    clock,
+    random: systemRandom,
+    chains: world.chains,
+    contextTokens: plainContexts,
+    payerWallets: async (accountId) => wallets.get(accountId) ?? [],
+  }
+  const send = paymentServer(deps, faults)
   const locked = <T>(id: string, work: (tx: Tx, order: store.Order) => Promise<T>): Promise<T> =>
     database.db.transaction().execute(async (tx) => {
       const order = await store.lock(tx, id)
@@ -228,37 +260,17 @@ export function ordersFixture(database: TestDatabase) {
       send('POST', `/v1/payments/orders/${id}/${path}`, payer, body),
     get: (payer: bigint, id: string): Promise<Answer> =>
       send('GET', `/v1/payments/orders/${id}`, payer),
-    /** What the watcher does with the order's transfer, and what it does with a wrong one. */
-    see: (id: string, txHash: string) =>
-      locked(id, (tx, order) =>
-        lifecycle.see(tx, order, { txHash, attemptId: systemRandom.uuid() }, clock.now()),
-      ),
-    settle: (id: string, txHash: string) =>
-      locked(id, (tx, order) =>
-        lifecycle.settle(
-          tx,
-          order,
-          { chainId: order.chain_id, txHash, logPosition: 0 },
-          clock.now(),
-        ),
-      ),
-    review: (id: string) =>
-      locked(id, (tx, order) =>
-        lifecycle.suspect(
-          tx,
-          order,
-          { reason: 'not_direct', txHash: hash(), receivedMicro: 1n },
-          clock.now(),
-        ),
-      ),
+    ...chainHand(locked, clock),
     audit: async (): Promise<unknown[]> => database.sql('select * from ledger_audit()'),
-    availableMicro: async (accountId: bigint): Promise<bigint> =>
-      BigInt(
-        (
-          await database.sql<{ micro: string }>('select account_available_micro($1) as micro', [
-            accountId,
-          ])
-        )[0]?.micro ?? 0,
-      ),
+    availableMicro: (accountId: bigint) => availableMicro(database, accountId),
   }
+}
+
+/** What an account may spend, as the ledger sees it. */
+async function availableMicro(database: TestDatabase, accountId: bigint): Promise<bigint> {
+  const [row] = await database.sql<{ micro: string }>(
+    'select account_available_micro($1) as micro',
+    [accountId],
+  )
+  return BigInt(row?.micro ?? 0)
 }

@@ -31,63 +31,7 @@ export function smallWatcher({
       orderId,
     ])
 
-  async function place(hash: string): Promise<void> {
-    await database.db.transaction().execute(async (tx) => {
-      const row = await tx
-        .selectFrom('chain_transfers')
-        .selectAll()
-        .where('tx_hash', '=', hash)
-        .forUpdate()
-        .executeTakeFirst()
-      if (row?.state !== 'seen') return
-      const shown = {
-        chainId: 31337n,
-        tokenAddress: devUsdc.token_address,
-        recipientAddress: devUsdc.recipient_address,
-        payerAddress: payerWallet,
-        amountMicro: BigInt(row.amount),
-        txHash: hash,
-      }
-      const direct = row.note !== 'router'
-      const candidates = await store.matching(tx, shown)
-      const order = candidates[0] && (await store.lock(tx, candidates[0].id))
-      let joined: store.Order | undefined
-      if (order && direct && isInTime(order, row.block_at, await store.attempts(tx, order.id)))
-        joined = await lifecycle.see(
-          tx,
-          order,
-          { txHash: hash, attemptId: it.deps.random.uuid() },
-          now(),
-        )
-      else if (order)
-        joined = await lifecycle.suspect(
-          tx,
-          order,
-          {
-            reason: direct ? 'late_transfer' : 'not_direct',
-            txHash: hash,
-            receivedMicro: shown.amountMicro,
-          },
-          now(),
-        )
-      else {
-        const waiting = await store.oldestWaiting(tx, payerWallet, now())
-        const locked = waiting && (await store.lock(tx, waiting.id))
-        if (locked && locked.tx_hash === null)
-          joined = await lifecycle.suspect(
-            tx,
-            locked,
-            { reason: 'amount_mismatch', txHash: hash, receivedMicro: shown.amountMicro },
-            now(),
-          )
-      }
-      await tx
-        .updateTable('chain_transfers')
-        .set({ state: joined ? 'matched' : 'unmatched', order_id: joined?.id ?? null })
-        .where('tx_hash', '=', hash)
-        .execute()
-    })
-  }
+  const place = (hash: string) => placeTransfer(database, it, payerWallet, hash)
 
   async function settle(hash: string): Promise<void> {
     const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [
@@ -121,4 +65,68 @@ export function smallWatcher({
     }
   }
   return { place, settle, reorganise }
+}
+
+/** Finds the order of a transfer, or a review, or leaves it unmatched, as the wrong cases say. */
+async function placeTransfer(
+  database: TestDatabase,
+  it: ReturnType<typeof ordersFixture>,
+  payerWallet: string,
+  hash: string,
+): Promise<void> {
+  await database.db.transaction().execute(async (tx) => {
+    const row = await tx
+      .selectFrom('chain_transfers')
+      .selectAll()
+      .where('tx_hash', '=', hash)
+      .forUpdate()
+      .executeTakeFirst()
+    if (row?.state !== 'seen') return
+    const shown = {
+      chainId: 31337n,
+      tokenAddress: devUsdc.token_address,
+      recipientAddress: devUsdc.recipient_address,
+      payerAddress: payerWallet,
+      amountMicro: BigInt(row.amount),
+      txHash: hash,
+    }
+    const direct = row.note !== 'router'
+    const candidates = await store.matching(tx, shown)
+    const order = candidates[0] && (await store.lock(tx, candidates[0].id))
+    let joined: store.Order | undefined
+    if (order && direct && isInTime(order, row.block_at, await store.attempts(tx, order.id)))
+      joined = await lifecycle.see(
+        tx,
+        order,
+        { txHash: hash, attemptId: it.deps.random.uuid() },
+        it.clock.now(),
+      )
+    else if (order)
+      joined = await lifecycle.suspect(
+        tx,
+        order,
+        {
+          reason: direct ? 'late_transfer' : 'not_direct',
+          txHash: hash,
+          receivedMicro: shown.amountMicro,
+        },
+        it.clock.now(),
+      )
+    else {
+      const waiting = await store.oldestWaiting(tx, payerWallet, it.clock.now())
+      const locked = waiting && (await store.lock(tx, waiting.id))
+      if (locked && locked.tx_hash === null)
+        joined = await lifecycle.suspect(
+          tx,
+          locked,
+          { reason: 'amount_mismatch', txHash: hash, receivedMicro: shown.amountMicro },
+          it.clock.now(),
+        )
+    }
+    await tx
+      .updateTable('chain_transfers')
+      .set({ state: joined ? 'matched' : 'unmatched', order_id: joined?.id ?? null })
+      .where('tx_hash', '=', hash)
+      .execute()
+  })
 }

@@ -4,16 +4,10 @@ import { Fault } from '../kernel/errors.ts'
 import { creditsFromText, inCredits, type Microcredits, microcredits } from '../kernel/money.ts'
 import type { Receipt } from '../payments/orders/crediting/store.ts'
 import * as reading from '../payments/orders/reading/store.ts'
-import {
-  type Action,
-  type Decided,
-  type Decision,
-  decideOrder,
-  decideTransfer,
-  parseTransferId,
-  transferId,
-} from '../payments/orders/review/service.ts'
+import type { Action, Decided, Decision } from '../payments/orders/review/decision.ts'
+import { decideOrder, decideTransfer } from '../payments/orders/review/service.ts'
 import * as store from '../payments/orders/review/store.ts'
+import { parseTransferId, transferId } from '../payments/orders/review/transfer-id.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
 import { parseCredits, parseLimit, withJson, withReason } from './options.ts'

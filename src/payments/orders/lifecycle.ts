@@ -22,7 +22,7 @@ export type ReviewReason =
   | 'reorged_after_credit'
 
 /** Who moves orders when nobody asked for it. */
-export const WATCHER = 'watcher'
+const WATCHER = 'watcher'
 
 /** A matching transfer is in a block: the order waits for its depth, and names its hash from now on. */
 export async function see(

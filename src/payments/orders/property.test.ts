@@ -84,118 +84,111 @@ type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never
 
 const amountOf = (n: number): bigint => BigInt(n) * 1_000_000n
 
-async function live(
-  happenings: readonly Happening[],
-): Promise<{ payer: bigint; operatorMicro: bigint }> {
+/** One life: a payer, some orders, and six transactions that may or may not come. */
+async function newLife() {
   const payer = await it.payer()
   const wallet = it.wallets.get(payer)?.[0] ?? ''
-  const hashes = Array.from({ length: 6 }, () => it.hash())
-  const watcher = smallWatcher({ database, it, payerWallet: wallet })
-  const orders: string[] = []
-  const attempts = new Map<string, string>()
-  let operatorMicro = 0n
-  const post = (id: string | undefined, path: string, body: unknown = {}) =>
-    it.send('POST', `/v1/payments/orders/${id}/${path}`, payer, body)
-  const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n }
+  return {
+    payer,
+    wallet,
+    watcher: smallWatcher({ database, it, payerWallet: wallet }),
+    hashes: Array.from({ length: 6 }, () => it.hash()),
+    orders: [] as string[],
+    attempts: new Map<string, string>(),
+    operatorMicro: 0n,
+  }
+}
+type Life = Awaited<ReturnType<typeof newLife>>
+type Of<What extends Happening['what']> = Extract<Happening, { what: What }>
 
+const is = <What extends Happening['what']>(
+  event: Happening,
+  ...whats: readonly What[]
+): event is Of<What> => (whats as readonly string[]).includes(event.what)
+
+async function payerDoes(life: Life, event: Of<'reserve' | 'reject' | 'resume' | 'register'>) {
+  const id = life.orders[event.order % life.orders.length]
+  if (id === undefined) return
+  const attempt = life.attempts.get(id)
+  if (event.what === 'reserve') {
+    const { body } = await it.post(life.payer, id, 'attempts')
+    if (body.data) life.attempts.set(id, body.data.attempt_id)
+  } else if (event.what === 'register') {
+    await it.post(life.payer, id, 'transactions', { tx_hash: life.hashes[event.hash] })
+  } else if (event.what === 'resume') await it.post(life.payer, id, 'resume')
+  else if (attempt !== undefined) await it.post(life.payer, id, `attempts/${attempt}/reject`)
+}
+
+async function pay(life: Life, event: Of<'pay'>) {
+  const hash = life.hashes[event.hash] ?? ''
+  await database.sql(
+    `insert into chain_transfers (chain_id, tx_hash, log_position, block, block_hash, block_at, token_address, payer, recipient, amount, note)
+     values (31337, $1, 0, 7, '0x', $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+    [
+      hash,
+      it.clock.now(),
+      devUsdc.token_address,
+      life.wallet,
+      devUsdc.recipient_address,
+      amountOf(event.amount),
+      event.direct ? null : 'router',
+    ],
+  )
+  await life.watcher.place(hash)
+}
+
+async function giveUp(life: Life, event: Of<'fail' | 'abandon'>) {
+  const id = life.orders[event.order % life.orders.length]
+  const hash = life.hashes[event.hash] ?? ''
+  const mined = await database.sql('select 1 from chain_transfers where tx_hash = $1', [hash])
+  if (id === undefined) return
+  await it.locked(id, async (tx, order) => {
+    const now = it.clock.now()
+    if (event.what === 'fail')
+      return mined.length > 0
+        ? undefined
+        : lifecycle.release(tx, order, 'fail', hash, 'failed', now)
+    return isPastRecovery(order, now) ? lifecycle.abandon(tx, order, now) : undefined
+  })
+}
+
+async function operatorDoes(life: Life, event: Of<'credit' | 'refund' | 'dismiss'>) {
+  const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n }
+  const hash = life.hashes[event.hash] ?? ''
+  const id = life.orders[event.order % life.orders.length] ?? ''
+  const decision = { action: event.what, reason: 'a run', operator: 'ann', accountId: life.payer }
+  const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [hash])
+  const before = await store.find(database.db, id)
+  const unmatched = row?.state === 'unmatched'
+  try {
+    const given = unmatched
+      ? await decideTransfer(deps, { chainId: 31337n, txHash: hash, logPosition: 0 }, decision)
+      : await decideOrder(deps, id, decision)
+    if (event.what === 'credit' && (unmatched || before?.grant_id === null))
+      life.operatorMicro += given.creditMicro
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+  }
+}
+
+async function live(happenings: readonly Happening[]): Promise<Life> {
+  const life = await newLife()
   for (const event of happenings) {
-    const hash = 'hash' in event ? (hashes[event.hash] ?? '') : ''
-    const id =
-      'order' in event && orders.length > 0 ? orders[event.order % orders.length] : undefined
-    switch (event.what) {
-      case 'create': {
-        const made = await it.send('POST', '/v1/payments/orders', payer, {
-          asset_id: 'dev_usdc',
-          amount_micro: String(amountOf(event.amount)),
-          idempotency_key: it.deps.random.uuid(),
-        })
-        if (made.status === 200) orders.push(made.body.data.id)
-        break
-      }
-      case 'reserve': {
-        if (!id) break
-        const { body } = await post(id, 'attempts')
-        if (body.data) attempts.set(id, body.data.attempt_id)
-        break
-      }
-      case 'reject':
-        if (id && attempts.has(id)) await post(id, `attempts/${attempts.get(id)}/reject`)
-        break
-      case 'resume':
-        if (id) await post(id, 'resume')
-        break
-      case 'register':
-        if (id) await post(id, 'transactions', { tx_hash: hash })
-        break
-      case 'pay':
-        await database.sql(
-          `insert into chain_transfers (chain_id, tx_hash, log_position, block, block_hash, block_at, token_address, payer, recipient, amount, note)
-           values (31337, $1, 0, 7, '0x', $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-          [
-            hash,
-            it.clock.now(),
-            devUsdc.token_address,
-            wallet,
-            devUsdc.recipient_address,
-            amountOf(event.amount),
-            event.direct ? null : 'router',
-          ],
-        )
-        await watcher.place(hash)
-        break
-      case 'settle':
-      case 'reorganise':
-        await watcher[event.what](hash)
-        break
-      case 'fail': {
-        const [mined] = await database.sql('select 1 from chain_transfers where tx_hash = $1', [
-          hash,
-        ])
-        if (id && !mined)
-          await it.locked(id, (tx, order) =>
-            lifecycle.release(tx, order, 'fail', hash, 'failed', it.clock.now()),
-          )
-        break
-      }
-      case 'abandon':
-        if (id)
-          await it.locked(id, async (tx, order) =>
-            isPastRecovery(order, it.clock.now())
-              ? lifecycle.abandon(tx, order, it.clock.now())
-              : undefined,
-          )
-        break
-      case 'wait':
-        it.clock.by(event.minutes * 60_000)
-        await sweepLapsed(it.deps, 1000)
-        break
-      default: {
-        const decision = { action: event.what, reason: 'a run', operator: 'ann', accountId: payer }
-        const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [
-          hash,
-        ])
-        const before = id ? await store.find(database.db, id) : undefined
-        const decided =
-          row?.state === 'unmatched'
-            ? decideTransfer(deps, { chainId: 31337n, txHash: hash, logPosition: 0 }, decision)
-            : id
-              ? decideOrder(deps, id, decision)
-              : undefined
-        try {
-          const given = await decided
-          if (
-            given &&
-            event.what === 'credit' &&
-            (row?.state === 'unmatched' || before?.grant_id === null)
-          )
-            operatorMicro += given.creditMicro
-        } catch (error) {
-          if (!(error instanceof Fault)) throw error
-        }
-      }
+    if (is(event, 'create')) {
+      const made = await it.create(life.payer, { amount_micro: String(amountOf(event.amount)) })
+      if (made.status === 200) life.orders.push(made.body.data.id)
+    } else if (is(event, 'pay')) await pay(life, event)
+    else if (is(event, 'settle', 'reorganise'))
+      await life.watcher[event.what](life.hashes[event.hash] ?? '')
+    else if (is(event, 'fail', 'abandon')) await giveUp(life, event)
+    else if (is(event, 'credit', 'refund', 'dismiss')) await operatorDoes(life, event)
+    else if (is(event, 'reserve', 'reject', 'resume', 'register')) await payerDoes(life, event)
+    else {
+      it.clock.by(event.minutes * 60_000)
+      await sweepLapsed(it.deps, 1000)
     }
   }
-  return { payer, operatorMicro }
+  return life
 }
 
 test('whatever happens in whatever order: Credits are those of completed orders and of operators, and no payment is forgotten', async () => {

@@ -45,7 +45,7 @@ const on = (
  * `review_unresolved` belongs to no order: it becomes an unmatched transfer.
  */
 // biome-ignore format: a table is read by its columns.
-export const table: Readonly<Record<Event, Row>> = {
+const table: Readonly<Record<Event, Row>> = {
   //                    pending                confirming             completed          expired                review_required
   reserve:          on('confirming',          'attempt_active',      'order_completed', 'order_expired',       'review_unresolved'),
   reject:           on('attempt_not_current', 'pending',             'order_completed', 'attempt_not_current', 'review_unresolved'),
@@ -78,7 +78,7 @@ export const table: Readonly<Record<Event, Row>> = {
 /** How long an order waits for its send attempt, and by how much one resume extends it (spec 8). */
 export const ORDER_LIFETIME_MS = 30 * 60_000
 /** An order this old is resumed no more: its rate would be an option held for ever. */
-export const RESUME_AGE_MAX_MS = 24 * 3_600_000
+const RESUME_AGE_MAX_MS = 24 * 3_600_000
 /** How late an exact transfer may be and still be credited by itself, when its attempt was reserved in time. */
 export const GRACE_MS = 24 * 3_600_000
 /** Hashes that one order remembers. */

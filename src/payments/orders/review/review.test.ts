@@ -3,15 +3,10 @@ import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { devUsdc, ordersFixture } from '../../../../test/orders-fixture.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import * as lifecycle from '../lifecycle.ts'
-import { PROPOSAL_LIFETIME_MS } from './agreement.ts'
-import {
-  type Decision,
-  decideOrder,
-  decideTransfer,
-  parseTransferId,
-  type ReviewDeps,
-  transferId,
-} from './service.ts'
+import type { Decision } from './decision.ts'
+import { decideOrder, type ReviewDeps } from './service.ts'
+
+const PROPOSAL_LIFETIME_MS = 24 * 3_600_000
 
 let database: TestDatabase
 let it: ReturnType<typeof ordersFixture>
@@ -245,73 +240,5 @@ describe('an order in review', () => {
     await decideOrder(deps, id, by('ann', 'credit', { creditMicro: 1n }))
     expect(await it.availableMicro(payer)).toBe(5_000_000n)
     expect(await it.audit()).toEqual([])
-  })
-})
-
-describe('a transfer without an order', () => {
-  test('is credited to the account that the operator names, once', async () => {
-    const payer = await it.payer()
-    await it.order(payer)
-    const key = await transfer(7_000_000n)
-    expect(await refusal(decideTransfer(deps, key, by('ann', 'credit')))).toBe('invalid_field')
-    expect(await decideTransfer(deps, key, by('ann', 'credit', { accountId: payer }))).toEqual({
-      outcome: 'done',
-      creditMicro: 7_000_000n,
-    })
-    expect(
-      await refusal(decideTransfer(deps, key, by('bob', 'credit', { accountId: payer }))),
-    ).toBe('order_not_in_review')
-    expect(await it.availableMicro(payer)).toBe(7_000_000n)
-    expect(await audited(transferId(key))).toEqual([
-      {
-        actor: 'operator:ann',
-        action: 'credit.order',
-        reason: 'seen with the payer',
-        credited: '7000000',
-      },
-    ])
-    expect(
-      await database.sql('select event, object_id from outbox where account_id = $1', [payer]),
-    ).toEqual([{ event: 'payment.credited', object_id: transferId(key) }])
-    expect(await it.audit()).toEqual([])
-  })
-
-  test('takes two operators above the limit, who name the same account', async () => {
-    const [payer, other] = [await it.payer(), await it.payer()]
-    const key = await transfer(500_000_000n)
-    expect(
-      (await decideTransfer(deps, key, by('ann', 'credit', { accountId: payer }))).outcome,
-    ).toBe('proposed')
-    expect(
-      (await decideTransfer(deps, key, by('bob', 'credit', { accountId: other }))).outcome,
-    ).toBe('proposed')
-    expect(
-      (await decideTransfer(deps, key, by('bob', 'credit', { accountId: other }))).outcome,
-    ).toBe('proposed')
-    expect(
-      (await decideTransfer(deps, key, by('ann', 'credit', { accountId: other }))).outcome,
-    ).toBe('done')
-    expect([await it.availableMicro(payer), await it.availableMicro(other)]).toEqual([
-      0n,
-      500_000_000n,
-    ])
-  })
-
-  test('is refunded or dismissed once', async () => {
-    for (const action of ['refund', 'dismiss'] as const) {
-      const key = await transfer(7_000_000n)
-      expect((await decideTransfer(deps, key, by('ann', action))).outcome).toBe('done')
-      expect(await refusal(decideTransfer(deps, key, by('ann', 'credit', { accountId: 1n })))).toBe(
-        'order_not_in_review',
-      )
-    }
-  })
-
-  test('has a name that names it again, and other text names nothing', () => {
-    const key = { chainId: 8453n, txHash: `0x${'ab'.repeat(32)}`, logPosition: 3 }
-    expect(parseTransferId(transferId(key))).toEqual(key)
-    expect(parseTransferId(transferId(key).toUpperCase().replace('0X', '0x'))).toEqual(key)
-    for (const text of ['', '8453', `8453:0x${'ab'.repeat(31)}:3`, `-1:0x${'ab'.repeat(32)}:3`])
-      expect(parseTransferId(text)).toBeUndefined()
   })
 })

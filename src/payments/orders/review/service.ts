@@ -1,17 +1,16 @@
 import type { Database, Tx } from '../../../db/database.ts'
-import type { JsonObject } from '../../../db/schema.ts'
+import type { JsonObject, OrderStatus } from '../../../db/schema.ts'
 import { recordAction } from '../../../identity/audit-log/service.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/errors.ts'
-import { dividedRoundingDown, MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
+import { MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
 import * as crediting from '../crediting/store.ts'
 import { advance } from '../states.ts'
 import * as orders from '../store.ts'
 import { agreement } from './agreement.ts'
+import { actorOf, type Decided, type Decision, termsOf, worthOf } from './decision.ts'
 import * as store from './store.ts'
-
-/** What an operator may do with a payment that is in review: `refund` records a transfer that was sent back elsewhere, no key is held here. */
-export type Action = 'credit' | 'refund' | 'dismiss'
+import { transferId } from './transfer-id.ts'
 
 /** What deciding needs. */
 export interface ReviewDeps {
@@ -20,25 +19,6 @@ export interface ReviewDeps {
   /** Decisions on a value above this, in microcredits, take two operators. */
   readonly aloneLimitMicro: bigint
 }
-
-/** A decision as an operator states it. */
-export interface Decision {
-  readonly action: Action
-  readonly reason: string
-  /** Who decides, by name: two of them are two people. */
-  readonly operator: string
-  /** How much to credit; without it what arrived is worth at the order's own rate. */
-  readonly creditMicro?: bigint
-  /** Whom to credit for a transfer without an order. */
-  readonly accountId?: bigint
-  /** The transaction that sent the money back. */
-  readonly refundTxHash?: string
-}
-
-/** `proposed`: another operator has to state the same decision before `until`. */
-export type Decided =
-  | { readonly outcome: 'done'; readonly creditMicro: bigint }
-  | { readonly outcome: 'proposed'; readonly creditMicro: bigint; readonly until: Date }
 
 /** Decides on an order in review. Whatever is credited has the transfer's own receipt: never twice, on no rail. */
 export async function decideOrder(
@@ -87,58 +67,79 @@ export async function decideOrder(
       return { outcome: 'proposed', creditMicro: value, until: agreed.until }
     }
 
-    let grantId = order.grant_id
-    if (decision.action === 'credit' && grantId === null) {
-      if (transfer?.order_id !== order.id)
-        throw new Fault('order_not_in_review', {
-          message: `No transfer on the chain is joined to order ${order.id}, so there is nothing to credit. Dismiss it, or refund what arrived.`,
-        })
-      grantId = await credited(tx, keyOf(transfer), {
-        source: 'order',
-        sourceId: order.id,
-        accountId: order.account_id,
-        amountMicro: value,
-        reason: `${actorOf(decision)}: ${decision.reason}`,
-      })
-    }
-    const resolution = { credit: 'credited', refund: 'refunded', dismiss: 'dismissed' }[
-      decision.action
-    ]
-    const data = {
-      ...terms,
-      reason: decision.reason,
-      ...(agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}),
-    }
-    if (transfer)
-      await store.resolveTransfer(tx, keyOf(transfer), {
-        resolution: data,
-        resolvedAt: now,
-        credited: decision.action === 'credit',
-      })
-    await orders.endAttempt(
-      tx,
-      order.id,
-      decision.action === 'credit' ? 'settled' : 'abandoned',
-      now,
-    )
-    const moved = await orders.move(tx, order, {
-      event: `operator_${decision.action}`,
+    await resolveOrder(tx, order, transfer, {
+      decision,
       to,
-      actor: actorOf(decision),
-      at: now,
-      data,
-      change: {
-        review_resolved_at: now,
-        review_resolution: resolution,
-        ...(decision.action === 'credit'
-          ? { grant_id: grantId, completed_at: order.completed_at ?? now }
-          : {}),
-      },
+      value,
+      terms,
+      proposedBy: agreed.proposedBy,
+      now,
     })
-    if (decision.action === 'credit') await crediting.tell(tx, 'order.completed', moved, now)
-    await record(tx, decision, order.id, data)
     return { outcome: 'done', creditMicro: value }
   })
+}
+
+const resolutions = { credit: 'credited', refund: 'refunded', dismiss: 'dismissed' } as const
+
+interface Agreed {
+  readonly decision: Decision
+  readonly to: OrderStatus
+  readonly value: bigint
+  readonly terms: JsonObject
+  readonly proposedBy: string | undefined
+  readonly now: Date
+}
+
+/** What an agreed decision does: Credits, the transfer, the attempt, the order, the notice, the audit log. */
+async function resolveOrder(
+  tx: Tx,
+  order: orders.Order,
+  transfer: store.Transfer | undefined,
+  agreed: Agreed,
+): Promise<void> {
+  const { decision, to, value, terms, proposedBy, now } = agreed
+  let grantId = order.grant_id
+  if (decision.action === 'credit' && grantId === null) {
+    if (transfer?.order_id !== order.id)
+      throw new Fault('order_not_in_review', {
+        message: `No transfer on the chain is joined to order ${order.id}, so there is nothing to credit. Dismiss it, or refund what arrived.`,
+      })
+    grantId = await credited(tx, keyOf(transfer), {
+      source: 'order',
+      sourceId: order.id,
+      accountId: order.account_id,
+      amountMicro: value,
+      reason: `${actorOf(decision)}: ${decision.reason}`,
+    })
+  }
+  const data = {
+    ...terms,
+    reason: decision.reason,
+    ...(proposedBy ? { proposed_by: proposedBy } : {}),
+  }
+  if (transfer)
+    await store.resolveTransfer(tx, keyOf(transfer), {
+      resolution: data,
+      resolvedAt: now,
+      credited: decision.action === 'credit',
+    })
+  await orders.endAttempt(tx, order.id, decision.action === 'credit' ? 'settled' : 'abandoned', now)
+  const moved = await orders.move(tx, order, {
+    event: `operator_${decision.action}`,
+    to,
+    actor: actorOf(decision),
+    at: now,
+    data,
+    change: {
+      review_resolved_at: now,
+      review_resolution: resolutions[decision.action],
+      ...(decision.action === 'credit'
+        ? { grant_id: grantId, completed_at: order.completed_at ?? now }
+        : {}),
+    },
+  })
+  if (decision.action === 'credit') await crediting.tell(tx, 'order.completed', moved, now)
+  await record(tx, decision, order.id, data)
 }
 
 /** Decides on a transfer that belongs to no order. Crediting names the account. */
@@ -211,55 +212,11 @@ export async function decideTransfer(
   })
 }
 
-/** A transfer's name for people: chain, hash and position. */
-export const transferId = (key: crediting.Receipt): string =>
-  `${key.chainId}:${key.txHash}:${key.logPosition}`
-
-/** The transfer that a name names. */
-export function parseTransferId(text: string): crediting.Receipt | undefined {
-  const match = /^(\d{1,18}):(0x[0-9a-f]{64}):(\d{1,9})$/.exec(text.toLowerCase())
-  return match
-    ? { chainId: BigInt(match[1] ?? ''), txHash: match[2] ?? '', logPosition: Number(match[3]) }
-    : undefined
-}
-
 const keyOf = (transfer: store.Transfer): crediting.Receipt => ({
   chainId: transfer.chain_id,
   txHash: transfer.tx_hash,
   logPosition: transfer.log_position,
 })
-
-/** What is decided over, in microcredits: never more than what arrived is worth. */
-function worthOf(
-  receivedMicro: bigint,
-  ratePpm: bigint,
-  { action, creditMicro }: Decision,
-): bigint {
-  const worth = dividedRoundingDown(receivedMicro * MICROCREDITS_PER_CREDIT, ratePpm)
-  if (action !== 'credit' || creditMicro === undefined) {
-    if (action === 'credit' && worth === 0n)
-      throw new Fault('amount_below_minimum', {
-        message: 'What arrived buys less than one microcredit: dismiss it.',
-      })
-    return worth
-  }
-  if (creditMicro <= 0n || creditMicro > worth)
-    throw new Fault('amount_above_maximum', {
-      message: `What arrived is worth ${worth} microcredits; ${creditMicro} cannot be credited for it.`,
-    })
-  return creditMicro
-}
-
-/** What two operators must state alike. */
-function termsOf(decision: Decision, value: bigint): JsonObject {
-  return {
-    action: decision.action,
-    credited_micro: decision.action === 'credit' ? String(value) : '0',
-    refund_tx_hash: decision.refundTxHash ?? null,
-  }
-}
-
-const actorOf = ({ operator }: Decision): string => `operator:${operator}`
 
 /** The audit log's row, last in its transaction. */
 function record(
