@@ -8,11 +8,7 @@ import { systemRandom } from '../src/kernel/random.ts'
 import { contextRoutes } from '../src/payments/context/routes.ts'
 import { optionRoutes } from '../src/payments/options/routes.ts'
 import type { Asset, Chains } from '../src/payments/orders/chain-port.ts'
-import {
-  CONTEXT_LIFETIME_MS,
-  type ContextTokens,
-  type PaymentContext,
-} from '../src/payments/orders/context-port.ts'
+import { CONTEXT_LIFETIME_MS, type ContextTokens, type PaymentContext } from '../src/payments/orders/context-port.ts'
 import * as lifecycle from '../src/payments/orders/lifecycle.ts'
 import { orderRoutes } from '../src/payments/orders/routes.ts'
 import type { OrdersDeps } from '../src/payments/orders/service.ts'
@@ -67,9 +63,7 @@ export function fakeChains() {
   const chains: Chains = {
     assets: () => state.assets,
     requiredDepth: (_asset, amount) =>
-      amount > 100_000_000n
-        ? { confirmations: 65, tag: 'safe' }
-        : { confirmations: 10, tag: 'blocks' },
+      amount > 100_000_000n ? { confirmations: 65, tag: 'safe' } : { confirmations: 10, tag: 'blocks' },
     isHealthy: () => state.healthy,
     codeAt: async (_chain, address) => {
       const code = codes.get(address) ?? '0x'
@@ -85,12 +79,7 @@ export function fakeChains() {
 export const plainContexts: ContextTokens = {
   async sign(context, issuedAt) {
     return Buffer.from(
-      [
-        context.payerAccountId,
-        context.recipientAccountId,
-        context.amountMicro,
-        issuedAt.getTime(),
-      ].join(' '),
+      [context.payerAccountId, context.recipientAccountId, context.amountMicro, issuedAt.getTime()].join(' '),
     ).toString('base64url')
   },
   async verify(token, now): Promise<PaymentContext | 'expired' | 'invalid'> {
@@ -176,21 +165,14 @@ type Locked = <T>(id: string, work: (tx: Tx, order: store.Order) => Promise<T>) 
 /** What the watcher does with the order's transfer, and what it does with a wrong one. */
 const chainHand = (locked: Locked, clock: Clock) => ({
   see: (id: string, txHash: string) =>
-    locked(id, (tx, order) =>
-      lifecycle.see(tx, order, { txHash, attemptId: systemRandom.uuid() }, clock.now()),
-    ),
+    locked(id, (tx, order) => lifecycle.see(tx, order, { txHash, attemptId: systemRandom.uuid() }, clock.now())),
   settle: (id: string, txHash: string) =>
     locked(id, (tx, order) =>
       lifecycle.settle(tx, order, { chainId: order.chain_id, txHash, logPosition: 0 }, clock.now()),
     ),
   review: (id: string) =>
     locked(id, (tx, order) =>
-      lifecycle.suspect(
-        tx,
-        order,
-        { reason: 'not_direct', txHash: hash(), receivedMicro: 1n },
-        clock.now(),
-      ),
+      lifecycle.suspect(tx, order, { reason: 'not_direct', txHash: hash(), receivedMicro: 1n }, clock.now()),
     ),
 })
 
@@ -237,10 +219,7 @@ export function ordersFixture(database: TestDatabase) {
       return id
     },
     /** A pending order of the account. */
-    async order(
-      accountId: bigint,
-      given: { amount?: string; asset?: string } = {},
-    ): Promise<string> {
+    async order(accountId: bigint, given: { amount?: string; asset?: string } = {}): Promise<string> {
       const made = await send('POST', '/v1/payments/orders', accountId, {
         asset_id: given.asset ?? 'dev_usdc',
         amount_micro: given.amount ?? '5000000',
@@ -258,8 +237,7 @@ export function ordersFixture(database: TestDatabase) {
       send('POST', '/v1/payments/orders', payer, wanted(change)),
     post: (payer: bigint, id: string, path: string, body: unknown = {}): Promise<Answer> =>
       send('POST', `/v1/payments/orders/${id}/${path}`, payer, body),
-    get: (payer: bigint, id: string): Promise<Answer> =>
-      send('GET', `/v1/payments/orders/${id}`, payer),
+    get: (payer: bigint, id: string): Promise<Answer> => send('GET', `/v1/payments/orders/${id}`, payer),
     ...chainHand(locked, clock),
     audit: async (): Promise<unknown[]> => database.sql('select * from ledger_audit()'),
     availableMicro: (accountId: bigint) => availableMicro(database, accountId),
@@ -268,9 +246,6 @@ export function ordersFixture(database: TestDatabase) {
 
 /** What an account may spend, as the ledger sees it. */
 async function availableMicro(database: TestDatabase, accountId: bigint): Promise<bigint> {
-  const [row] = await database.sql<{ micro: string }>(
-    'select account_available_micro($1) as micro',
-    [accountId],
-  )
+  const [row] = await database.sql<{ micro: string }>('select account_available_micro($1) as micro', [accountId])
   return BigInt(row?.micro ?? 0)
 }

@@ -25,18 +25,12 @@ export function smallWatcher({
 }) {
   const now = () => it.clock.now()
   const join = (hash: string, state: string, orderId: string | null) =>
-    database.sql('update chain_transfers set state = $2, order_id = $3 where tx_hash = $1', [
-      hash,
-      state,
-      orderId,
-    ])
+    database.sql('update chain_transfers set state = $2, order_id = $3 where tx_hash = $1', [hash, state, orderId])
 
   const place = (hash: string) => placeTransfer(database, it, payerWallet, hash)
 
   async function settle(hash: string): Promise<void> {
-    const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [
-      hash,
-    ])
+    const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [hash])
     if (row?.state !== 'matched' || row.order_id === null) return
     const done = await it.locked(row.order_id, (tx, order) =>
       lifecycle.settle(tx, order, { chainId: 31337n, txHash: hash, logPosition: 0 }, now()),
@@ -45,15 +39,11 @@ export function smallWatcher({
   }
 
   async function reorganise(hash: string): Promise<void> {
-    const [row] = await database.sql<Row>(
-      'select * from chain_transfers where tx_hash = $1 and resolved_at is null',
-      [hash],
-    )
+    const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1 and resolved_at is null', [
+      hash,
+    ])
     if (!row || row.order_id === null) return
-    if (
-      row.state === 'matched' &&
-      (await it.locked(row.order_id, (tx, order) => lifecycle.orphan(tx, order, now())))
-    ) {
+    if (row.state === 'matched' && (await it.locked(row.order_id, (tx, order) => lifecycle.orphan(tx, order, now())))) {
       // gone, and in another block a moment later
       await join(hash, 'seen', null)
       await place(hash)
@@ -95,12 +85,7 @@ async function placeTransfer(
     const order = candidates[0] && (await store.lock(tx, candidates[0].id))
     let joined: store.Order | undefined
     if (order && direct && isInTime(order, row.block_at, await store.attempts(tx, order.id)))
-      joined = await lifecycle.see(
-        tx,
-        order,
-        { txHash: hash, attemptId: it.deps.random.uuid() },
-        it.clock.now(),
-      )
+      joined = await lifecycle.see(tx, order, { txHash: hash, attemptId: it.deps.random.uuid() }, it.clock.now())
     else if (order)
       joined = await lifecycle.suspect(
         tx,

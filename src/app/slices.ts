@@ -7,8 +7,10 @@ import { accountRoutes } from '../identity/accounts/routes.ts'
 import { agentSignInRoutes } from '../identity/agent-sign-in/routes.ts'
 import { keyRoutes } from '../identity/keys/routes.ts'
 import { firstKeyMaker } from '../identity/keys/service.ts'
+import { linkRoutes } from '../identity/links/routes.ts'
 import { sessionRoutes } from '../identity/sessions/routes.ts'
 import { sessionOpener } from '../identity/sessions/service.ts'
+import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
 import type { Core } from './core.ts'
@@ -24,10 +26,19 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const routes: Route[] = [
-    ...agentSignInRoutes({ db, random, publicUrl, sessions: sessionOpener(sessions), firstKey: firstKeyMaker(keys) }),
+    ...agentSignInRoutes({
+      db,
+      random,
+      publicUrl,
+      sessions: sessionOpener(sessions),
+      firstKey: firstKeyMaker(keys),
+      signInGuard: core.limits.signInGuard,
+    }),
     ...sessionRoutes(sessions),
     ...accountRoutes(core),
     ...keyRoutes(keys),
+    ...linkRoutes(core),
+    ...walletRoutes({ db, random, publicUrl }),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),

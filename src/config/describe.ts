@@ -32,10 +32,7 @@ function inWordsOfTheFile(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString()
   if (Array.isArray(value)) return value.map(inWordsOfTheFile)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).map(([key, member]) => [
-    snakeCase(key),
-    inWordsOfTheFile(member),
-  ])
+  const entries = Object.entries(value).map(([key, member]) => [snakeCase(key), inWordsOfTheFile(member)])
   return Object.fromEntries(entries)
 }
 

@@ -70,9 +70,7 @@ export function readProviders(
       }
     }
     const key =
-      provider.api_key_env === undefined
-        ? undefined
-        : providerKey(provider.api_key_env, raw, readFile, refuse)
+      provider.api_key_env === undefined ? undefined : providerKey(provider.api_key_env, raw, readFile, refuse)
     if (key !== undefined) providerKeys[name] = key
   }
   return { providers, providerKeys, problems }
@@ -96,11 +94,7 @@ function providerKey(
   const found = readSecret(raw, readFile, variable)
   if ('problem' in found) refuse('api_key_env', `${found.where}: ${found.problem}`, found.fix)
   else if (!found.value)
-    refuse(
-      'api_key_env',
-      `\`${variable}\` is not set.`,
-      `Set ${variable} or ${variable}_FILE, or remove the provider.`,
-    )
+    refuse('api_key_env', `\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove the provider.`)
   else if (!/^[!-~]+$/.test(found.value))
     refuse('api_key_env', `${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
   else return found.value
@@ -120,9 +114,7 @@ function resolveProvider(provider: FileProvider): ProviderConfig {
     kind: 'openai-compatible',
     baseUrl: provider.base_url.replace(/\/+$/, ''),
     apiKeyEnv: provider.api_key_env,
-    headers: Object.fromEntries(
-      Object.entries(provider.headers).map(([name, value]) => [name.toLowerCase(), value]),
-    ),
+    headers: Object.fromEntries(Object.entries(provider.headers).map(([name, value]) => [name.toLowerCase(), value])),
     connections: provider.connections,
     connectTimeoutMs: provider.connect_timeout_ms,
     headersTimeoutMs: provider.headers_timeout_ms,

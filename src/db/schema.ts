@@ -70,8 +70,17 @@ export interface Accounts {
   wallet_address: string | null;
 }
 
+export interface AccountWallets {
+  account_id: bigint;
+  added_by: bigint;
+  address: string;
+  created_at: Generated<Timestamp>;
+  verified_at: Timestamp | null;
+}
+
 export interface AgentLinks {
   agent_account_id: bigint;
+  agent_label: Generated<string>;
   billing_mode: Generated<BillingMode>;
   budget_id: bigint | null;
   created_at: Generated<Timestamp>;
@@ -211,6 +220,14 @@ export interface CreditGrants {
   reason: string;
   source: GrantSource;
   source_id: string;
+}
+
+export interface Delegations {
+  agent_account_id: bigint;
+  expires_at: Timestamp;
+  id: Generated<bigint>;
+  owner_account_id: bigint;
+  token_hash: Buffer;
 }
 
 export interface Families {
@@ -422,6 +439,7 @@ export interface Transfers {
 }
 
 export interface DB {
+  account_wallets: AccountWallets;
   accounts: Accounts;
   agent_links: AgentLinks;
   api_keys: ApiKeys;
@@ -436,6 +454,7 @@ export interface DB {
   chain_transfers: ChainTransfers;
   challenges: Challenges;
   credit_grants: CreditGrants;
+  delegations: Delegations;
   families: Families;
   hold_allocations: HoldAllocations;
   hold_flags: HoldFlags;

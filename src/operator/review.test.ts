@@ -79,12 +79,7 @@ async function inReview(received: bigint) {
   const id = await it.order(payer)
   const txHash = await transfer(received, id)
   await it.locked(id, (tx, order) =>
-    lifecycle.suspect(
-      tx,
-      order,
-      { reason: 'amount_mismatch', txHash, receivedMicro: received },
-      new Date(),
-    ),
+    lifecycle.suspect(tx, order, { reason: 'amount_mismatch', txHash, receivedMicro: received }, new Date()),
   )
   return { payer, id }
 }
@@ -93,9 +88,7 @@ test('an empty queue says so, and a full one names each payment, its reason and 
   expect((await review('ann', 'list')).out).toBe('Nothing is in review.\n')
   const { id, payer } = await inReview(4_500_000n)
   const hash = await transfer(7_000_000n, null)
-  expect(
-    masked((await review('ann', 'list')).out.replace(hash, '<hash>'), { payer }),
-  ).toMatchInlineSnapshot(`
+  expect(masked((await review('ann', 'list')).out.replace(hash, '<hash>'), { payer })).toMatchInlineSnapshot(`
     "PAYMENT  REASON  AGE  PAYER  RECEIVED  ASKED
     <uuid>  amount_mismatch  <age>  <payer>  4.5  5
     31337:<hash>:0  unmatched  <age>  0x9999999999999999999999999999999999999999  7  -
@@ -118,13 +111,11 @@ test('a credit below the limit takes one operator, above it two of different nam
   expect(await it.availableMicro(small.payer)).toBe(10_000_000n)
   const large = await inReview(10_000_001n)
   for (const operator of ['ann', 'ann'])
-    expect(
-      (await review(operator, 'credit', large.id, '--reason', 'the payer is known')).out,
-    ).toMatch(/^Proposed: .* another one has to run the same command before/)
+    expect((await review(operator, 'credit', large.id, '--reason', 'the payer is known')).out).toMatch(
+      /^Proposed: .* another one has to run the same command before/,
+    )
   expect(await it.availableMicro(large.payer)).toBe(0n)
-  expect((await review('bob', 'credit', large.id, '--reason', 'seen too')).out).toMatch(
-    /^Credited 10.000001 Credits/,
-  )
+  expect((await review('bob', 'credit', large.id, '--reason', 'seen too')).out).toMatch(/^Credited 10.000001 Credits/)
   expect(await it.availableMicro(large.payer)).toBe(10_000_001n)
   const again = await review('bob', 'credit', large.id, '--reason', 'once more')
   expect([again.exitCode, again.out]).toEqual([5, ''])
@@ -137,9 +128,7 @@ test('a refund names the transaction that sent the money back, and every decisio
   expect((await review('ann', 'refund', id, '--reason', 'x', '--tx', '0x12')).exitCode).toBe(2)
   expect((await review('ann', 'dismiss', id)).exitCode).toBe(2)
   const tx = it.hash()
-  expect((await review('ann', 'refund', id, '--reason', 'sent back', '--tx', tx)).out).toBe(
-    'Recorded as refunded.\n',
-  )
+  expect((await review('ann', 'refund', id, '--reason', 'sent back', '--tx', tx)).out).toBe('Recorded as refunded.\n')
   expect((await review('ann', 'show', id)).out).toContain(tx)
 })
 
@@ -163,19 +152,14 @@ test('a transfer without an order is credited to the account that is named, or d
     ).out,
   ).toBe('Credited 2.5 Credits (2500000 micro).\n')
   expect(await it.availableMicro(payer)).toBe(2_500_000n)
-  expect((await review('ann', 'dismiss', `31337:${dismissed}:0`, '--reason', 'spam')).out).toBe(
-    'Dismissed.\n',
-  )
+  expect((await review('ann', 'dismiss', `31337:${dismissed}:0`, '--reason', 'spam')).out).toBe('Dismissed.\n')
   expect(await it.audit()).toEqual([])
 })
 
 test('what names no payment, and an account for an order, are refused with what to do', async () => {
   const { id } = await inReview(1_000_000n)
-  for (const named of ['7', `31337:0x12:0`])
-    expect((await review('ann', 'show', named)).err).toMatch(/review list/)
+  for (const named of ['7', `31337:0x12:0`]) expect((await review('ann', 'show', named)).err).toMatch(/review list/)
   expect((await review('ann', 'show', it.deps.random.uuid())).exitCode).toBe(1)
-  expect((await review('ann', 'credit', id, '--reason', 'x', '--account', '1')).exitCode).not.toBe(
-    0,
-  )
+  expect((await review('ann', 'credit', id, '--reason', 'x', '--account', '1')).exitCode).not.toBe(0)
   expect((await review('ann', 'credit', it.deps.random.uuid(), '--reason', 'x')).exitCode).toBe(5)
 })

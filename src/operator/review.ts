@@ -21,17 +21,13 @@ const EVENTS_SHOWN_MAX = 100
 
 /** `farebox review list|show|credit|refund|dismiss`: payments that could not be credited by themselves. */
 export const reviewCommands: AddCommands = (program, around) => {
-  const review = program
-    .command('review')
-    .description('payments that could not be credited by themselves')
-  withJson(
-    review.command('list').description('list orders in review and transfers without an order'),
-  )
+  const review = program.command('review').description('payments that could not be credited by themselves')
+  withJson(review.command('list').description('list orders in review and transfers without an order'))
     .option('--limit <n>', 'how many of each', parseLimit, 100)
     .action((options: { limit: number; json?: boolean }) => list(around, options))
-  withJson(
-    review.command('show <payment>').description('show an order, or a transfer without one'),
-  ).action((named: string, options: { json?: boolean }) => show(around, named, options))
+  withJson(review.command('show <payment>').description('show an order, or a transfer without one')).action(
+    (named: string, options: { json?: boolean }) => show(around, named, options),
+  )
   decision(review, around, 'credit', 'give the Credits for what arrived')
     .option('--credits <credits>', 'less than what arrived is worth', parseCredits)
     .option('--account <account>', 'whom to credit for a transfer without an order')
@@ -51,21 +47,13 @@ interface DecisionOptions {
   readonly tx?: string
 }
 
-function decision(
-  review: Command,
-  around: ProgramSurroundings,
-  action: Action,
-  description: string,
-): Command {
-  return withReason(
-    withJson(review.command(`${action} <payment>`).description(description)),
-  ).action((named: string, options: DecisionOptions) => decide(around, action, named, options))
+function decision(review: Command, around: ProgramSurroundings, action: Action, description: string): Command {
+  return withReason(withJson(review.command(`${action} <payment>`).description(description))).action(
+    (named: string, options: DecisionOptions) => decide(around, action, named, options),
+  )
 }
 
-async function list(
-  around: ProgramSurroundings,
-  options: { limit: number; json?: boolean },
-): Promise<void> {
+async function list(around: ProgramSurroundings, options: { limit: number; json?: boolean }): Promise<void> {
   await withDatabase(around, 'listing reviews', async ({ db }) => {
     const [orders, transfers] = await Promise.all([
       store.ordersInReview(db, options.limit),
@@ -114,11 +102,7 @@ async function list(
   })
 }
 
-async function show(
-  around: ProgramSurroundings,
-  named: string,
-  options: { json?: boolean },
-): Promise<void> {
+async function show(around: ProgramSurroundings, named: string, options: { json?: boolean }): Promise<void> {
   const key = parseTransferId(named)
   await withDatabase(around, 'reading the payment', ({ db }) =>
     key ? showTransfer(around, db, key, options) : showOrder(around, db, named, options),
@@ -132,12 +116,9 @@ async function showTransfer(
   options: { json?: boolean },
 ): Promise<void> {
   const transfer = await store.findTransfer(db, key)
-  if (!transfer)
-    throw new OperatorFault(exitCodes.failed, `There is no transfer ${transferId(key)}.`)
+  if (!transfer) throw new OperatorFault(exitCodes.failed, `There is no transfer ${transferId(key)}.`)
   const decided =
-    transfer.resolution === null
-      ? null
-      : `${transfer.resolved_at === null ? 'proposed: ' : ''}${transfer.resolution}`
+    transfer.resolution === null ? null : `${transfer.resolved_at === null ? 'proposed: ' : ''}${transfer.resolution}`
   print(around, options, {
     data: { transfer: transferData(transfer) },
     text: fields([
@@ -199,8 +180,7 @@ async function decide(
   options: DecisionOptions,
 ): Promise<void> {
   await withDatabase(around, 'deciding', async ({ db }) => {
-    const account =
-      options.account === undefined ? undefined : await findAccount(db, options.account)
+    const account = options.account === undefined ? undefined : await findAccount(db, options.account)
     const wanted: Decision = {
       action,
       reason: options.reason,
@@ -212,13 +192,8 @@ async function decide(
     const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
     const key = parseTransferId(named)
     if (key === undefined && account !== undefined)
-      throw new OperatorFault(
-        exitCodes.usage,
-        'An order names its account itself: leave --account out.',
-      )
-    const deciding = key
-      ? decideTransfer(deps, key, wanted)
-      : decideOrder(deps, orderId(named), wanted)
+      throw new OperatorFault(exitCodes.usage, 'An order names its account itself: leave --account out.')
+    const deciding = key ? decideTransfer(deps, key, wanted) : decideOrder(deps, orderId(named), wanted)
     const decided = await deciding.catch((error: unknown) => {
       if (error instanceof Fault) throw new OperatorFault(exitCodes.conflict, error.message)
       throw error

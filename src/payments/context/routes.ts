@@ -12,8 +12,7 @@ export function contextRoutes(deps: ContextDeps): Route[] {
       method: 'POST',
       path: '/v1/payments/context',
       summary: 'Sign who pays, who is credited and how much, for 15 minutes. Sends no funds.',
-      description:
-        'Show the recipient before topup_url is opened. An expired context needs a fresh one.',
+      description: 'Show the recipient before topup_url is opened. An expired context needs a fresh one.',
       tag: 'Payments',
       access: 'session',
       body: Closed({
@@ -52,11 +51,7 @@ export function contextRoutes(deps: ContextDeps): Route[] {
         'recipient_not_allowed',
       ],
       handle: async ({ caller, body, reply }) => {
-        const { token, amountMicro, recipient, topupUrl, expiresAt } = await makeContext(
-          deps,
-          caller,
-          body,
-        )
+        const { token, amountMicro, recipient, topupUrl, expiresAt } = await makeContext(deps, caller, body)
         reply.header('cache-control', 'no-store')
         return {
           data: {
@@ -65,8 +60,7 @@ export function contextRoutes(deps: ContextDeps): Route[] {
             recipient: {
               account_id: integer(recipient.id),
               label: accountLabel(recipient.id, recipient.label),
-              wallet_address:
-                recipient.wallet_address === null ? '' : getAddress(recipient.wallet_address),
+              wallet_address: recipient.wallet_address === null ? '' : getAddress(recipient.wallet_address),
             },
             topup_url: topupUrl,
             expires_at: expiresAt.toISOString(),

@@ -52,10 +52,7 @@ export async function makeContext(
   )
   refuseOutsideLimits(amountMicro, smallest, largest, 'units of any asset')
 
-  const recipientId =
-    wanted.recipient_account_id === undefined
-      ? caller.accountId
-      : BigInt(wanted.recipient_account_id)
+  const recipientId = wanted.recipient_account_id === undefined ? caller.accountId : BigInt(wanted.recipient_account_id)
   const recipient = await find(deps.db, recipientId)
   // one answer for accounts that are not there and accounts that are not theirs
   if (recipientId !== caller.accountId && recipient?.owner_account_id !== caller.accountId) {

@@ -13,12 +13,7 @@ export function parseAmount(text: string): bigint {
 }
 
 /** Refuses an amount that is too small or too large, with the bound. */
-export function refuseOutsideLimits(
-  amountMicro: bigint,
-  minimum: bigint,
-  maximum: bigint,
-  symbol: string,
-): void {
+export function refuseOutsideLimits(amountMicro: bigint, minimum: bigint, maximum: bigint, symbol: string): void {
   const fields = { field: 'amount_micro' }
   if (amountMicro < minimum)
     throw new Fault('amount_below_minimum', {

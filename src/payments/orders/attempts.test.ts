@@ -18,11 +18,7 @@ const HOUR = 3_600_000
 describe('a send attempt', () => {
   test('is reserved until the last millisecond before the expiry, and not at it', async () => {
     const payer = await it.payer()
-    const [early, exact, late] = [
-      await it.order(payer),
-      await it.order(payer),
-      await it.order(payer),
-    ]
+    const [early, exact, late] = [await it.order(payer), await it.order(payer), await it.order(payer)]
     const start = it.clock.now()
     it.clock.set(new Date(start.getTime() + ORDER_LIFETIME_MS - 1))
     expect((await it.post(payer, early, 'attempts')).status).toBe(200)
@@ -35,27 +31,18 @@ describe('a send attempt', () => {
     it.clock.by(99 * HOUR)
     await sweepLapsed(it.deps, 1000)
     expect((await it.get(payer, early)).body.data.status).toBe('confirming')
-    expect(await database.sql('select status from orders where id = $1', [late])).toEqual([
-      { status: 'expired' },
-    ])
+    expect(await database.sql('select status from orders where id = $1', [late])).toEqual([{ status: 'expired' }])
   })
 
   test('is one: of 25 at once one is reserved and 24 are refused', async () => {
     const payer = await it.payer()
     const id = await it.order(payer)
-    const answers = await Promise.all(
-      Array.from({ length: 25 }, () => it.post(payer, id, 'attempts')),
-    )
+    const answers = await Promise.all(Array.from({ length: 25 }, () => it.post(payer, id, 'attempts')))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-    expect(answers.filter(({ status }) => status !== 200).map(code)).toEqual(
-      Array(24).fill([409, 'attempt_active']),
-    )
+    expect(answers.filter(({ status }) => status !== 200).map(code)).toEqual(Array(24).fill([409, 'attempt_active']))
     expect(answers.find(({ status }) => status === 409)?.body.message).toMatch(/GET the order/)
     expect(
-      await database.sql(
-        `select count(*)::int as n from order_events where order_id = $1 and event = 'reserve'`,
-        [id],
-      ),
+      await database.sql(`select count(*)::int as n from order_events where order_id = $1 and event = 'reserve'`, [id]),
     ).toEqual([{ n: 1 }])
     expect(it.woken.length).toBeGreaterThan(0)
   })
@@ -71,19 +58,11 @@ describe('a send attempt', () => {
     ])
     const rejected = await it.post(payer, id, `attempts/${first}/reject`)
     expect(rejected.body.data).toMatchObject({ id, status: 'pending', payment_attempt_id: '' })
-    expect((await it.post(payer, id, `attempts/${first}/reject`)).body.data).toEqual(
-      rejected.body.data,
-    )
+    expect((await it.post(payer, id, `attempts/${first}/reject`)).body.data).toEqual(rejected.body.data)
     const second = await reserve()
-    expect(code(await it.post(payer, id, `attempts/${first}/reject`))).toEqual([
-      409,
-      'attempt_not_current',
-    ])
+    expect(code(await it.post(payer, id, `attempts/${first}/reject`))).toEqual([409, 'attempt_not_current'])
     await it.post(payer, id, 'transactions', { tx_hash: it.hash() })
-    expect(code(await it.post(payer, id, `attempts/${second}/reject`))).toEqual([
-      409,
-      'attempt_has_payment',
-    ])
+    expect(code(await it.post(payer, id, `attempts/${second}/reject`))).toEqual([409, 'attempt_has_payment'])
     expect((await it.get(payer, id)).body.data).toMatchObject({
       status: 'confirming',
       payment_attempt_id: second,
@@ -96,34 +75,23 @@ describe('a send attempt', () => {
     const attempt = (await it.post(payer, id, 'attempts')).body.data.attempt_id
     const txHash = it.hash()
     await it.see(id, txHash)
-    expect(code(await it.post(payer, id, `attempts/${attempt}/reject`))).toEqual([
-      409,
-      'attempt_has_payment',
-    ])
+    expect(code(await it.post(payer, id, `attempts/${attempt}/reject`))).toEqual([409, 'attempt_has_payment'])
     await it.settle(id, txHash)
-    expect(code(await it.post(payer, id, `attempts/${attempt}/reject`))).toEqual([
-      409,
-      'order_completed',
-    ])
+    expect(code(await it.post(payer, id, `attempts/${attempt}/reject`))).toEqual([409, 'order_completed'])
   })
 
   test('ends with the last of its hashes, and the next one is free again', async () => {
     const payer = await it.payer()
     const id = await it.order(payer)
     const [first, second] = [it.hash(), it.hash()]
-    for (const txHash of [first, second])
-      await it.post(payer, id, 'transactions', { tx_hash: txHash })
+    for (const txHash of [first, second]) await it.post(payer, id, 'transactions', { tx_hash: txHash })
     const release = (txHash: string) =>
-      it.locked(id, (tx, order) =>
-        lifecycle.release(tx, order, 'fail', txHash, 'failed', it.clock.now()),
-      )
+      it.locked(id, (tx, order) => lifecycle.release(tx, order, 'fail', txHash, 'failed', it.clock.now()))
     expect(await release(first)).toBeUndefined()
     expect((await release(second))?.status).toBe('pending')
     const reserved = await it.post(payer, id, 'attempts')
     expect(reserved.status).toBe(200)
-    expect(
-      (await it.post(payer, id, `attempts/${reserved.body.data.attempt_id}/reject`)).status,
-    ).toBe(200)
+    expect((await it.post(payer, id, `attempts/${reserved.body.data.attempt_id}/reject`)).status).toBe(200)
   })
 
   test('needs the wallet that the order names', async () => {
@@ -148,18 +116,12 @@ describe('resuming', () => {
     expect(extended).toEqual({
       ...before,
       expires_at: new Date(start + 2 * ORDER_LIFETIME_MS).toISOString(),
-      events: [
-        ...before.events,
-        { event: 'resume', from: 'pending', to: 'pending', at: expect.any(String) },
-      ],
+      events: [...before.events, { event: 'resume', from: 'pending', to: 'pending', at: expect.any(String) }],
     })
     it.clock.by(23 * HOUR)
     expect((await it.get(payer, id)).body.data.status).toBe('expired')
     const revived = (await it.send('POST', `/v1/payments/orders/${id}/resume`, payer)).body.data
-    expect([revived.status, revived.expires_at]).toEqual([
-      'pending',
-      new Date(start + 23.5 * HOUR).toISOString(),
-    ])
+    expect([revived.status, revived.expires_at]).toEqual(['pending', new Date(start + 23.5 * HOUR).toISOString()])
     it.clock.by(HOUR)
     expect(code(await it.post(payer, id, 'resume'))).toEqual([409, 'resume_limit'])
   })
@@ -173,9 +135,7 @@ describe('resuming', () => {
     expect((await it.post(payer, id, 'resume')).status).toBe(200)
     const failed = it.hash()
     await it.post(payer, id, 'transactions', { tx_hash: failed })
-    await it.locked(id, (tx, order) =>
-      lifecycle.release(tx, order, 'fail', failed, 'failed', it.clock.now()),
-    )
+    await it.locked(id, (tx, order) => lifecycle.release(tx, order, 'fail', failed, 'failed', it.clock.now()))
     expect(code(await it.post(payer, id, 'resume'))).toEqual([409, 'payment_recorded'])
     const paid = it.hash()
     await it.see(id, paid)
@@ -198,22 +158,14 @@ describe('registering a hash', () => {
       tx_hash: txHash,
       payment_attempt_id: expect.stringMatching(/-/),
     })
-    expect(
-      (await it.post(payer, id, 'transactions', { tx_hash: txHash })).body.data.events,
-    ).toHaveLength(2)
+    expect((await it.post(payer, id, 'transactions', { tx_hash: txHash })).body.data.events).toHaveLength(2)
     expect(code(await it.post(payer, id, 'attempts'))).toEqual([409, 'attempt_active'])
-    for (const wrong of [
-      '',
-      '0x',
-      `${txHash}0`,
-      txHash.slice(2),
-      `0x${'g'.repeat(64)}`,
-      ` ${txHash}`,
-    ])
-      expect([
+    for (const wrong of ['', '0x', `${txHash}0`, txHash.slice(2), `0x${'g'.repeat(64)}`, ` ${txHash}`])
+      expect([wrong, ...code(await it.post(payer, id, 'transactions', { tx_hash: wrong }))]).toEqual([
         wrong,
-        ...code(await it.post(payer, id, 'transactions', { tx_hash: wrong })),
-      ]).toEqual([wrong, 400, 'invalid_tx_hash'])
+        400,
+        'invalid_tx_hash',
+      ])
   })
 
   test('takes five and refuses the sixth, and a known one is always answered', async () => {
@@ -222,10 +174,7 @@ describe('registering a hash', () => {
     const hashes = Array.from({ length: 5 }, () => it.hash())
     for (const txHash of hashes)
       expect((await it.post(payer, id, 'transactions', { tx_hash: txHash })).status).toBe(200)
-    expect(code(await it.post(payer, id, 'transactions', { tx_hash: it.hash() }))).toEqual([
-      409,
-      'too_many_hashes',
-    ])
+    expect(code(await it.post(payer, id, 'transactions', { tx_hash: it.hash() }))).toEqual([409, 'too_many_hashes'])
     expect((await it.post(payer, id, 'transactions', { tx_hash: hashes[0] })).status).toBe(200)
     await it.see(id, hashes[2] ?? '')
     await it.settle(id, hashes[2] ?? '')
@@ -248,14 +197,8 @@ describe('registering a hash', () => {
     expect((await it.settle(theirs, txHash))?.review_reason).toBe('tx_already_used')
     expect(await it.availableMicro(squatter)).toBe(0n)
     const third = await it.order(payer)
-    expect(code(await it.post(payer, third, 'transactions', { tx_hash: txHash }))).toEqual([
-      409,
-      'tx_already_used',
-    ])
-    expect(code(await it.post(payer, mine, 'transactions', { tx_hash: it.hash() }))).toEqual([
-      409,
-      'order_completed',
-    ])
+    expect(code(await it.post(payer, third, 'transactions', { tx_hash: txHash }))).toEqual([409, 'tx_already_used'])
+    expect(code(await it.post(payer, mine, 'transactions', { tx_hash: it.hash() }))).toEqual([409, 'order_completed'])
     expect(await it.audit()).toEqual([])
   })
 })

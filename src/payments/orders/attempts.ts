@@ -49,12 +49,9 @@ export async function rejectAttempt(
   return deps.db.transaction().execute(async (tx) => {
     const order = await lockOwn(tx, caller, id)
     const now = deps.clock.now()
-    const attempt = (await store.attempts(tx, order.id)).find(
-      (candidate) => candidate.id === attemptId.toLowerCase(),
-    )
+    const attempt = (await store.attempts(tx, order.id)).find((candidate) => candidate.id === attemptId.toLowerCase())
     if (!attempt) throw new Fault('attempt_not_found')
-    if (attempt.state === 'rejected' && (order.status === 'pending' || order.status === 'expired'))
-      return order
+    if (attempt.state === 'rejected' && (order.status === 'pending' || order.status === 'expired')) return order
     const to = advance(order, 'reject', now)
     if (attempt.id !== order.payment_attempt_id) throw new Fault('attempt_not_current')
     const waiting = (await store.hashes(tx, order.id)).some((hash) => hash.refused === null)
@@ -73,11 +70,7 @@ export async function rejectAttempt(
 }
 
 /** Gives an order another 30 minutes; a lapsed one comes back. Everything else about it stays as it was. */
-export async function resumeOrder(
-  deps: OrdersDeps,
-  caller: Caller,
-  id: string,
-): Promise<store.Order> {
+export async function resumeOrder(deps: OrdersDeps, caller: Caller, id: string): Promise<store.Order> {
   const wallets = await deps.payerWallets(caller.accountId)
   return deps.db.transaction().execute(async (tx) => {
     const order = await lockOwn(tx, caller, id)
@@ -105,22 +98,15 @@ export async function resumeOrder(
 }
 
 /** Remembers a hash as a hint of where to look. It proves nothing, excludes nobody, and no node is asked here. */
-export async function registerHash(
-  deps: OrdersDeps,
-  caller: Caller,
-  id: string,
-  given: string,
-): Promise<store.Order> {
-  if (!/^0x[0-9a-fA-F]{64}$/.test(given))
-    throw new Fault('invalid_tx_hash', { fields: { field: 'tx_hash' } })
+export async function registerHash(deps: OrdersDeps, caller: Caller, id: string, given: string): Promise<store.Order> {
+  if (!/^0x[0-9a-fA-F]{64}$/.test(given)) throw new Fault('invalid_tx_hash', { fields: { field: 'tx_hash' } })
   const txHash = given.toLowerCase()
   const registered = await deps.db.transaction().execute(async (tx) => {
     const order = await lockOwn(tx, caller, id)
     const now = deps.clock.now()
     const known = await store.hashes(tx, order.id)
     if (order.tx_hash === txHash || known.some((hash) => hash.tx_hash === txHash)) return order
-    if (await store.isBoundElsewhere(tx, order.chain_id, txHash, order.id))
-      throw new Fault('tx_already_used')
+    if (await store.isBoundElsewhere(tx, order.chain_id, txHash, order.id)) throw new Fault('tx_already_used')
     const to = advance(order, 'register', now)
     if (known.length >= HASHES_MAX) throw new Fault('too_many_hashes')
     await store.addHash(tx, order, txHash, now)
@@ -147,19 +133,12 @@ export async function registerHash(
 }
 
 /** The order, when this caller made it. */
-export async function ownOrder(
-  deps: Pick<OrdersDeps, 'db'>,
-  caller: Caller,
-  id: string,
-): Promise<store.Order> {
+export async function ownOrder(deps: Pick<OrdersDeps, 'db'>, caller: Caller, id: string): Promise<store.Order> {
   return owned(UUID.test(id) ? await store.find(deps.db, id) : undefined, caller)
 }
 
 /** Writes down what every read says already: orders whose time is over. Gives how many. */
-export async function sweepLapsed(
-  deps: Pick<OrdersDeps, 'db' | 'clock'>,
-  limit: number,
-): Promise<number> {
+export async function sweepLapsed(deps: Pick<OrdersDeps, 'db' | 'clock'>, limit: number): Promise<number> {
   return deps.db.transaction().execute(async (tx) => {
     const now = deps.clock.now()
     const lapsed = await lockLapsed(tx, now, limit)

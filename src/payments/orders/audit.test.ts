@@ -28,9 +28,7 @@ async function completed(): Promise<{ id: string; payer: bigint }> {
 }
 
 const found = async () =>
-  (await auditLedger(database.db))
-    .map(({ check_name, subject }) => `${check_name} ${subject}`)
-    .sort()
+  (await auditLedger(database.db)).map(({ check_name, subject }) => `${check_name} ${subject}`).sort()
 const append = (statement: string, table: string) =>
   database.sql(
     `alter table ${table} disable trigger append_only; ${statement}; alter table ${table} enable trigger append_only`,
@@ -74,10 +72,10 @@ test('an order that says completed without Credits, with another amount, account
   await database.sql(`update orders set status = 'completed' where id = $1`, [unpaid])
   await database.sql('update orders set credit_micro = credit_micro + 1 where id = $1', [dearer.id])
   await database.sql('update orders set account_id = $2 where id = $1', [stolen.id, dearer.payer])
-  await database.sql(
-    'update orders set grant_id = (select grant_id from orders where id = $2) where id = $1',
-    [swapped.id, stolen.id],
-  )
+  await database.sql('update orders set grant_id = (select grant_id from orders where id = $2) where id = $1', [
+    swapped.id,
+    stolen.id,
+  ])
   expect((await found()).filter((finding) => !before.includes(finding))).toEqual(
     [
       `order_credited order ${unpaid}`,

@@ -38,8 +38,7 @@ export async function see(
   if (order.tx_hash !== null) return undefined
   const reserved = order.status === 'confirming' ? order.payment_attempt_id : null
   const attemptId = reserved ?? seen.attemptId
-  if (reserved === null)
-    await store.startAttempt(tx, { id: attemptId, orderId: order.id, source: 'watched', at: now })
+  if (reserved === null) await store.startAttempt(tx, { id: attemptId, orderId: order.id, source: 'watched', at: now })
   return store.move(tx, order, {
     event: 'see',
     to,
@@ -114,11 +113,7 @@ export async function suspect(
 }
 
 /** The block of a credited transfer is no longer canonical: an operator, or the transfer's return, decides. */
-export async function undo(
-  tx: Tx,
-  order: store.Order,
-  now: Date,
-): Promise<store.Order | undefined> {
+export async function undo(tx: Tx, order: store.Order, now: Date): Promise<store.Order | undefined> {
   return toReview(
     tx,
     order,
@@ -171,11 +166,7 @@ async function toReview(
 }
 
 /** The transfer of a credited order is canonical and final again: the review ends as it began. */
-export async function restore(
-  tx: Tx,
-  order: store.Order,
-  now: Date,
-): Promise<store.Order | undefined> {
+export async function restore(tx: Tx, order: store.Order, now: Date): Promise<store.Order | undefined> {
   const to = stepOf(order, 'restore', now)
   if (!isMove(to) || order.review_reason !== 'reorged_after_credit') return undefined
   return store.move(tx, order, {
@@ -188,11 +179,7 @@ export async function restore(
 }
 
 /** A reorganisation took a transfer away before it was credited: its hash stays a hint, and any matching transfer may pay. */
-export async function orphan(
-  tx: Tx,
-  order: store.Order,
-  now: Date,
-): Promise<store.Order | undefined> {
+export async function orphan(tx: Tx, order: store.Order, now: Date): Promise<store.Order | undefined> {
   const to = stepOf(order, 'orphan', now)
   if (!isMove(to) || order.tx_hash === null) return undefined
   await store.addHash(tx, order, order.tx_hash, now)
@@ -220,8 +207,7 @@ export async function release(
 ): Promise<store.Order | undefined> {
   await store.refuseHash(tx, order.id, txHash, why)
   const to = stepOf(order, event, now)
-  if (!isMove(to) || order.tx_hash !== null || (await store.hasTransfer(tx, order.id)))
-    return undefined
+  if (!isMove(to) || order.tx_hash !== null || (await store.hasTransfer(tx, order.id))) return undefined
   const left = (await store.hashes(tx, order.id)).filter((hash) => hash.refused === null)
   if (left.length > 0) return undefined
   await store.endAttempt(tx, order.id, ends[event], now)
@@ -236,14 +222,9 @@ export async function release(
 }
 
 /** The finalized chain is past expiry and grace (states.isPastRecovery) and read to there, and nothing came. */
-export async function abandon(
-  tx: Tx,
-  order: store.Order,
-  now: Date,
-): Promise<store.Order | undefined> {
+export async function abandon(tx: Tx, order: store.Order, now: Date): Promise<store.Order | undefined> {
   const to = stepOf(order, 'abandon', now)
-  if (!isMove(to) || order.tx_hash !== null || (await store.hasTransfer(tx, order.id)))
-    return undefined
+  if (!isMove(to) || order.tx_hash !== null || (await store.hasTransfer(tx, order.id))) return undefined
   await store.endAttempt(tx, order.id, 'abandoned', now)
   return store.move(tx, order, {
     event: 'abandon',

@@ -104,10 +104,10 @@ describe('an order', () => {
     })
     expect(await it.availableMicro(payer)).toBe(5_000_000n)
     expect(
-      await database.sql(
-        'select event, account_id, payload->>$2 as tx_hash from outbox where object_id = $1',
-        [id, 'tx_hash'],
-      ),
+      await database.sql('select event, account_id, payload->>$2 as tx_hash from outbox where object_id = $1', [
+        id,
+        'tx_hash',
+      ]),
     ).toEqual([{ event: 'order.completed', account_id: String(payer), tx_hash: txHash }])
     expect(await it.audit()).toEqual([])
   })
@@ -153,31 +153,22 @@ describe('an order', () => {
   test('is read with an API key but never paid with one, and nobody reads it without a credential', async () => {
     const payer = await it.payer()
     const id = await it.order(payer)
-    expect(
-      (await it.send('GET', `/v1/payments/orders/${id}`, payer, undefined, 'api_key')).status,
-    ).toBe(200)
-    expect(
-      (await it.send('GET', '/v1/payments/orders', payer, undefined, 'api_key')).body.data,
-    ).toHaveLength(1)
+    expect((await it.send('GET', `/v1/payments/orders/${id}`, payer, undefined, 'api_key')).status).toBe(200)
+    expect((await it.send('GET', '/v1/payments/orders', payer, undefined, 'api_key')).body.data).toHaveLength(1)
     for (const path of ['attempts', `attempts/${id}/reject`, 'resume', 'transactions']) {
-      expect(
-        code(await it.send('POST', `/v1/payments/orders/${id}/${path}`, payer, {}, 'api_key')),
-      ).toEqual([403, 'access_token_required'])
+      expect(code(await it.send('POST', `/v1/payments/orders/${id}/${path}`, payer, {}, 'api_key'))).toEqual([
+        403,
+        'access_token_required',
+      ])
     }
-    expect(
-      code(await it.send('POST', '/v1/payments/orders', payer, it.wanted(), 'api_key')),
-    ).toEqual([403, 'access_token_required'])
-    expect(
-      code(
-        await it.send(
-          'POST',
-          '/v1/payments/context',
-          payer,
-          { amount_micro: '5000000' },
-          'api_key',
-        ),
-      ),
-    ).toEqual([403, 'access_token_required'])
+    expect(code(await it.send('POST', '/v1/payments/orders', payer, it.wanted(), 'api_key'))).toEqual([
+      403,
+      'access_token_required',
+    ])
+    expect(code(await it.send('POST', '/v1/payments/context', payer, { amount_micro: '5000000' }, 'api_key'))).toEqual([
+      403,
+      'access_token_required',
+    ])
     expect((await it.send('GET', `/v1/payments/orders/${id}`, undefined)).status).toBe(401)
   })
 
@@ -188,14 +179,12 @@ describe('an order', () => {
     expect(code(await it.post(payer, id, 'attempts/7/reject'))).toEqual([400, 'invalid_parameter'])
     for (const path of ['attempts', `attempts/${id}/reject`, 'resume'])
       expect(code(await it.post(payer, id, path, { force: true }))).toEqual([400, 'unknown_field'])
-    expect(
-      code(await it.post(payer, id, 'transactions', { tx_hash: it.hash(), chain_id: 1 })),
-    ).toEqual([400, 'unknown_field'])
-    expect(code(await it.create(payer, { recipient: 'me' }))).toEqual([400, 'unknown_field'])
-    expect(code(await it.send('POST', '/v1/payments/orders', payer, {}))).toEqual([
+    expect(code(await it.post(payer, id, 'transactions', { tx_hash: it.hash(), chain_id: 1 }))).toEqual([
       400,
-      'missing_field',
+      'unknown_field',
     ])
+    expect(code(await it.create(payer, { recipient: 'me' }))).toEqual([400, 'unknown_field'])
+    expect(code(await it.send('POST', '/v1/payments/orders', payer, {}))).toEqual([400, 'missing_field'])
   })
 })
 
@@ -248,11 +237,10 @@ test('the list shows an account its own orders, newest first, page by page witho
   } while (cursor !== '')
   expect([...seen].sort()).toEqual([...made].sort())
   expect([seen[0], seen[4]]).toEqual([made[0], made[4]])
-  expect(
-    code(
-      await it.send('GET', `/v1/payments/orders?cursor=${await it.order(await it.payer())}`, payer),
-    ),
-  ).toEqual([400, 'invalid_parameter'])
+  expect(code(await it.send('GET', `/v1/payments/orders?cursor=${await it.order(await it.payer())}`, payer))).toEqual([
+    400,
+    'invalid_parameter',
+  ])
 })
 
 test('no request was refused with a code that its route does not declare', () => {

@@ -30,12 +30,7 @@ const happening = fc.oneof(
   {
     weight: 12,
     arbitrary: fc.record({
-      what: fc.constantFrom(
-        'reserve' as const,
-        'reject' as const,
-        'resume' as const,
-        'register' as const,
-      ),
+      what: fc.constantFrom('reserve' as const, 'reject' as const, 'resume' as const, 'register' as const),
       order: fc.nat(3),
       hash: fc.nat(5),
     }),
@@ -101,10 +96,8 @@ async function newLife() {
 type Life = Awaited<ReturnType<typeof newLife>>
 type Of<What extends Happening['what']> = Extract<Happening, { what: What }>
 
-const is = <What extends Happening['what']>(
-  event: Happening,
-  ...whats: readonly What[]
-): event is Of<What> => (whats as readonly string[]).includes(event.what)
+const is = <What extends Happening['what']>(event: Happening, ...whats: readonly What[]): event is Of<What> =>
+  (whats as readonly string[]).includes(event.what)
 
 async function payerDoes(life: Life, event: Of<'reserve' | 'reject' | 'resume' | 'register'>) {
   const id = life.orders[event.order % life.orders.length]
@@ -145,9 +138,7 @@ async function giveUp(life: Life, event: Of<'fail' | 'abandon'>) {
   await it.locked(id, async (tx, order) => {
     const now = it.clock.now()
     if (event.what === 'fail')
-      return mined.length > 0
-        ? undefined
-        : lifecycle.release(tx, order, 'fail', hash, 'failed', now)
+      return mined.length > 0 ? undefined : lifecycle.release(tx, order, 'fail', hash, 'failed', now)
     return isPastRecovery(order, now) ? lifecycle.abandon(tx, order, now) : undefined
   })
 }
@@ -164,8 +155,7 @@ async function operatorDoes(life: Life, event: Of<'credit' | 'refund' | 'dismiss
     const given = unmatched
       ? await decideTransfer(deps, { chainId: 31337n, txHash: hash, logPosition: 0 }, decision)
       : await decideOrder(deps, id, decision)
-    if (event.what === 'credit' && (unmatched || before?.grant_id === null))
-      life.operatorMicro += given.creditMicro
+    if (event.what === 'credit' && (unmatched || before?.grant_id === null)) life.operatorMicro += given.creditMicro
   } catch (error) {
     if (!(error instanceof Fault)) throw error
   }
@@ -178,8 +168,7 @@ async function live(happenings: readonly Happening[]): Promise<Life> {
       const made = await it.create(life.payer, { amount_micro: String(amountOf(event.amount)) })
       if (made.status === 200) life.orders.push(made.body.data.id)
     } else if (is(event, 'pay')) await pay(life, event)
-    else if (is(event, 'settle', 'reorganise'))
-      await life.watcher[event.what](life.hashes[event.hash] ?? '')
+    else if (is(event, 'settle', 'reorganise')) await life.watcher[event.what](life.hashes[event.hash] ?? '')
     else if (is(event, 'fail', 'abandon')) await giveUp(life, event)
     else if (is(event, 'credit', 'refund', 'dismiss')) await operatorDoes(life, event)
     else if (is(event, 'reserve', 'reject', 'resume', 'register')) await payerDoes(life, event)

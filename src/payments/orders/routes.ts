@@ -16,15 +16,9 @@ const own = ['order_not_found', 'not_original_account'] as const
 
 /** Wallet orders (spec 4.5): an order, a single send attempt, a hash, and what became of it. */
 export function orderRoutes(deps: OrdersDeps): Route[] {
-  return [
-    createRoute,
-    reserveRoute,
-    rejectRoute,
-    resumeRoute,
-    registerRoute,
-    readRoute,
-    listRoute,
-  ].map((route) => route(deps))
+  return [createRoute, reserveRoute, rejectRoute, resumeRoute, registerRoute, readRoute, listRoute].map((route) =>
+    route(deps),
+  )
 }
 
 const createRoute = (deps: OrdersDeps): Route =>
@@ -47,8 +41,7 @@ const createRoute = (deps: OrdersDeps): Route =>
       payment_context_token: Type.Optional(
         Type.String({
           maxLength: 4096,
-          description:
-            'Credits the account that the context names; without one the caller is credited',
+          description: 'Credits the account that the context names; without one the caller is credited',
         }),
       ),
     }),
@@ -88,14 +81,7 @@ const reserveRoute = (deps: OrdersDeps): Route =>
     params: OneOrder.params,
     body: Empty,
     replies: { 200: Closed({ data: Closed({ order: OrderView, attempt_id: Uuid }) }) },
-    refuses: [
-      ...own,
-      'attempt_active',
-      'order_completed',
-      'order_expired',
-      'review_unresolved',
-      'wallet_changed',
-    ],
+    refuses: [...own, 'attempt_active', 'order_completed', 'order_expired', 'review_unresolved', 'wallet_changed'],
     handle: async ({ caller, params }) => {
       const { order, attemptId } = await reserveAttempt(deps, caller, params.id)
       return { data: { order: await viewOf(deps, order.id), attempt_id: attemptId } }
@@ -133,8 +119,7 @@ const resumeRoute = (deps: OrdersDeps): Route =>
     method: 'POST',
     path: '/v1/payments/orders/:id/resume',
     summary: 'Give an unpaid order another 30 minutes. Sends no funds.',
-    description:
-      'A lapsed order comes back while it is under 24 hours old. Everything but expires_at stays as it was.',
+    description: 'A lapsed order comes back while it is under 24 hours old. Everything but expires_at stays as it was.',
     tag: 'Payments',
     access: 'session',
     params: OneOrder.params,
@@ -160,21 +145,13 @@ const registerRoute = (deps: OrdersDeps): Route =>
     method: 'POST',
     path: '/v1/payments/orders/:id/transactions',
     summary: 'Register the hash of the transaction that pays an order.',
-    description:
-      'A hint that proves nothing: the chain is asked. A payment is found without it too.',
+    description: 'A hint that proves nothing: the chain is asked. A payment is found without it too.',
     tag: 'Payments',
     access: 'session',
     params: OneOrder.params,
     body: Closed({ tx_hash: Type.String({ description: '0x and 64 hexadecimal digits' }) }),
     replies: OneOrder.replies,
-    refuses: [
-      ...own,
-      'invalid_tx_hash',
-      'tx_already_used',
-      'order_completed',
-      'review_unresolved',
-      'too_many_hashes',
-    ],
+    refuses: [...own, 'invalid_tx_hash', 'tx_already_used', 'order_completed', 'review_unresolved', 'too_many_hashes'],
     handle: async ({ caller, params, body }) => {
       const order = await registerHash(deps, caller, params.id, body.tx_hash)
       return { data: await viewOf(deps, order.id) }
@@ -209,16 +186,12 @@ const listRoute = (deps: OrdersDeps): Route =>
     extension: true,
     query: Type.Object({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
-      cursor: Type.Optional(
-        Type.String({ format: 'uuid', description: 'next_cursor of the page before' }),
-      ),
+      cursor: Type.Optional(Type.String({ format: 'uuid', description: 'next_cursor of the page before' })),
     }),
     replies: {
       200: Closed({
         data: Type.Array(OrderView),
-        next_cursor: Nullable(
-          Type.String({ description: 'cursor of the next older page; null at the end' }),
-        ),
+        next_cursor: Nullable(Type.String({ description: 'cursor of the next older page; null at the end' })),
       }),
     },
     refuses: [],
@@ -238,9 +211,7 @@ const listRoute = (deps: OrdersDeps): Route =>
       )
       const now = deps.clock.now()
       return {
-        data: page.map((order) =>
-          orderView({ order, registeredHash: hashes.get(order.id) }, deps.chains, now),
-        ),
+        data: page.map((order) => orderView({ order, registeredHash: hashes.get(order.id) }, deps.chains, now)),
         next_cursor: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
       }
     },

@@ -6,8 +6,7 @@ import type { OrderEvent, ReadOrder } from './reading/store.ts'
 import { statusAt } from './states.ts'
 
 const Digits = (description: string) => Type.String({ pattern: '^[0-9]+$', description })
-const TextOrEmpty = (description: string) =>
-  Type.String({ description: `${description}; "" when there is none` })
+const TextOrEmpty = (description: string) => Type.String({ description: `${description}; "" when there is none` })
 
 /** A wallet order (spec 2.2), with what we add to it (decisions 3). */
 export const OrderView = Closed({
@@ -36,9 +35,7 @@ export const OrderView = Closed({
       reason: Type.String(),
       opened_at: Time(),
       resolved_at: Nullable(Time()),
-      resolution: Nullable(
-        Type.String({ description: 'credited, refunded, dismissed or restored' }),
-      ),
+      resolution: Nullable(Type.String({ description: 'credited, refunded, dismissed or restored' })),
       received_micro: Nullable(Digits('What arrived, in micro units of the asset')),
     }),
   ),
@@ -68,11 +65,7 @@ export interface Shown {
 }
 
 /** The wire form of an order at this moment. */
-export function orderView(
-  { order, events, registeredHash }: Shown,
-  chains: Chains,
-  now: Date,
-): Of<typeof OrderView> {
+export function orderView({ order, events, registeredHash }: Shown, chains: Chains, now: Date): Of<typeof OrderView> {
   const asset = chains.assets().find((candidate) => candidate.asset_id === order.asset_id)
   const hash = order.tx_hash ?? registeredHash ?? ''
   const deep =
@@ -98,9 +91,7 @@ export function orderView(
     expires_at: order.expires_at.toISOString(),
     completed_at: order.completed_at?.toISOString() ?? null,
     confirmations: integer(deep),
-    required_confirmations: asset
-      ? chains.requiredDepth(asset, order.amount_micro).confirmations
-      : 0,
+    required_confirmations: asset ? chains.requiredDepth(asset, order.amount_micro).confirmations : 0,
     block_number: order.block === null ? null : integer(order.block),
     review:
       order.review_reason === null || order.review_opened_at === null
@@ -115,8 +106,7 @@ export function orderView(
     network_name: asset?.network_name ?? '',
     token_symbol: asset?.symbol ?? '',
     token_decimals: asset?.decimals ?? 0,
-    explorer_tx_url:
-      hash !== '' && asset && asset.explorer_url !== '' ? `${asset.explorer_url}/tx/${hash}` : '',
+    explorer_tx_url: hash !== '' && asset && asset.explorer_url !== '' ? `${asset.explorer_url}/tx/${hash}` : '',
     server_time: now.toISOString(),
     ...(events
       ? {

@@ -4,11 +4,7 @@ import type { Database, Tx } from '../../db/database.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
-import {
-  dividedRoundingDown,
-  MICROCREDITS_MAX,
-  MICROCREDITS_PER_CREDIT,
-} from '../../kernel/money.ts'
+import { dividedRoundingDown, MICROCREDITS_MAX, MICROCREDITS_PER_CREDIT } from '../../kernel/money.ts'
 import type { Random } from '../../kernel/random.ts'
 import { parseAmount, refuseOutsideLimits } from './amount.ts'
 import type { Asset, Chains } from './chain-port.ts'
@@ -142,8 +138,7 @@ function priced(
       message: `${amountMicro} micro ${asset.symbol} buy less than one microcredit.`,
       fields: { field: 'amount_micro' },
     })
-  if (creditMicro > MICROCREDITS_MAX)
-    throw new Fault('amount_above_maximum', { fields: { field: 'amount_micro' } })
+  if (creditMicro > MICROCREDITS_MAX) throw new Fault('amount_above_maximum', { fields: { field: 'amount_micro' } })
   if (!asset.enabled || !chains.isHealthy(asset.chain_id)) {
     throw new Fault('asset_unavailable', {
       message: `${asset.asset_id} cannot be paid with right now: ${asset.enabled ? `${asset.network_name} cannot be reached` : 'it is paused'}. Try again later or choose another asset. Do not pay without an order.`,
@@ -154,11 +149,7 @@ function priced(
 }
 
 /** The payer's wallet: linked to the account, and an account of the chain whose transfers are its own. */
-async function payerOf(
-  { chains, payerWallets }: OrdersDeps,
-  accountId: bigint,
-  asset: Asset,
-): Promise<string> {
+async function payerOf({ chains, payerWallets }: OrdersDeps, accountId: bigint, asset: Asset): Promise<string> {
   const payer = (await payerWallets(accountId))[0]?.toLowerCase()
   if (payer === undefined) throw new Fault('wallet_not_linked')
   const code = await chains.codeAt(asset.chain_id, payer).catch((cause: unknown) => {
@@ -184,8 +175,7 @@ async function creditedAccount(
 ): Promise<bigint> {
   if (wanted.payment_context_token === undefined) return caller.accountId
   const context = await deps.contextTokens.verify(wanted.payment_context_token, deps.clock.now())
-  if (context === 'invalid')
-    throw new Fault('invalid_context', { fields: { field: 'payment_context_token' } })
+  if (context === 'invalid') throw new Fault('invalid_context', { fields: { field: 'payment_context_token' } })
   if (context === 'expired') throw new Fault('context_expired')
   if (context.payerAccountId !== caller.accountId)
     throw new Fault('context_mismatch', {

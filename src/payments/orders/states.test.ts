@@ -26,19 +26,11 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const statuses: readonly OrderStatus[] = [
-  'pending',
-  'confirming',
-  'completed',
-  'expired',
-  'review_required',
-]
+const statuses: readonly OrderStatus[] = ['pending', 'confirming', 'completed', 'expired', 'review_required']
 const now = () => it.clock.now()
 
 /** An order of an account of its own in this status, brought there through the doors that lead there. */
-async function orderIn(
-  status: OrderStatus,
-): Promise<{ id: string; payer: bigint; attemptId: string }> {
+async function orderIn(status: OrderStatus): Promise<{ id: string; payer: bigint; attemptId: string }> {
   const payer = await it.payer()
   const id = await it.order(payer)
   // an attempt that is over, so that there is one to speak of in every status
@@ -48,22 +40,13 @@ async function orderIn(
     await store.endAttempt(tx, id, 'replaced', now())
   })
   if (status === 'confirming' || status === 'completed')
-    attemptId = (await it.send('POST', `/v1/payments/orders/${id}/attempts`, payer, {})).body.data
-      .attempt_id
+    attemptId = (await it.send('POST', `/v1/payments/orders/${id}/attempts`, payer, {})).body.data.attempt_id
   if (status === 'completed') await pay(id)
   if (status === 'expired')
-    await database.sql('update orders set expires_at = created_at, status = $2 where id = $1', [
-      id,
-      'expired',
-    ])
+    await database.sql('update orders set expires_at = created_at, status = $2 where id = $1', [id, 'expired'])
   if (status === 'review_required')
     await it.locked(id, (tx, order) =>
-      lifecycle.suspect(
-        tx,
-        order,
-        { reason: 'amount_mismatch', txHash: it.hash(), receivedMicro: 1_000_000n },
-        now(),
-      ),
+      lifecycle.suspect(tx, order, { reason: 'amount_mismatch', txHash: it.hash(), receivedMicro: 1_000_000n }, now()),
     )
   return { id, payer, attemptId }
 }
@@ -75,9 +58,7 @@ async function pay(id: string): Promise<void> {
      select chain_id, $2, 0, 7, '0x', now(), token_address, payer_address, recipient_address, amount_micro, 'matched', id from orders where id = $1`,
     [id, txHash],
   )
-  await it.locked(id, (tx, order) =>
-    lifecycle.see(tx, order, { txHash, attemptId: it.deps.random.uuid() }, now()),
-  )
+  await it.locked(id, (tx, order) => lifecycle.see(tx, order, { txHash, attemptId: it.deps.random.uuid() }, now()))
   await it.locked(id, (tx, order) =>
     lifecycle.settle(tx, order, { chainId: order.chain_id, txHash, logPosition: 0 }, now()),
   )
@@ -131,18 +112,11 @@ const doors: Record<Event, (made: Made) => Promise<string>> = {
     await sweepLapsed(it.deps, 1000)
     return before?.status === (await store.find(database.db, id))?.status ? 'unmoved' : 'moved'
   },
-  see: chain((tx, order) =>
-    lifecycle.see(tx, order, { txHash: it.hash(), attemptId: it.deps.random.uuid() }, now()),
-  ),
+  see: chain((tx, order) => lifecycle.see(tx, order, { txHash: it.hash(), attemptId: it.deps.random.uuid() }, now())),
   settle: chain(async (tx, order) => {
     const seen =
       order.status === 'confirming'
-        ? await lifecycle.see(
-            tx,
-            order,
-            { txHash: it.hash(), attemptId: it.deps.random.uuid() },
-            now(),
-          )
+        ? await lifecycle.see(tx, order, { txHash: it.hash(), attemptId: it.deps.random.uuid() }, now())
         : order
     return lifecycle.settle(
       tx,
@@ -152,30 +126,16 @@ const doors: Record<Event, (made: Made) => Promise<string>> = {
     )
   }),
   suspect: chain((tx, order) =>
-    lifecycle.suspect(
-      tx,
-      order,
-      { reason: 'not_direct', txHash: it.hash(), receivedMicro: 5_000_000n },
-      now(),
-    ),
+    lifecycle.suspect(tx, order, { reason: 'not_direct', txHash: it.hash(), receivedMicro: 5_000_000n }, now()),
   ),
   fail: chain((tx, order) => lifecycle.release(tx, order, 'fail', it.hash(), 'failed', now())),
-  replace: chain((tx, order) =>
-    lifecycle.release(tx, order, 'replace', it.hash(), 'replaced', now()),
-  ),
-  mismatch: chain((tx, order) =>
-    lifecycle.release(tx, order, 'mismatch', it.hash(), 'wrong_recipient', now()),
-  ),
+  replace: chain((tx, order) => lifecycle.release(tx, order, 'replace', it.hash(), 'replaced', now())),
+  mismatch: chain((tx, order) => lifecycle.release(tx, order, 'mismatch', it.hash(), 'wrong_recipient', now())),
   abandon: chain((tx, order) => lifecycle.abandon(tx, order, now())),
   orphan: chain(async (tx, order) => {
     const seen =
       order.status === 'confirming'
-        ? await lifecycle.see(
-            tx,
-            order,
-            { txHash: it.hash(), attemptId: it.deps.random.uuid() },
-            now(),
-          )
+        ? await lifecycle.see(tx, order, { txHash: it.hash(), attemptId: it.deps.random.uuid() }, now())
         : order
     return lifecycle.orphan(tx, seen ?? order, now())
   }),
@@ -268,9 +228,7 @@ test('a pending order ends at its last millisecond, and no other status ends by 
 test('a resume counts from the later of expiry and now, and resumes do not add up beyond a day', () => {
   expect(extendedExpiry(order('pending'), at(1000))).toEqual(at(2 * ORDER_LIFETIME_MS))
   expect(extendedExpiry(order('expired'), at(HOUR))).toEqual(at(HOUR + ORDER_LIFETIME_MS))
-  expect(extendedExpiry(order('expired'), at(24 * HOUR - 1))).toEqual(
-    at(24 * HOUR - 1 + ORDER_LIFETIME_MS),
-  )
+  expect(extendedExpiry(order('expired'), at(24 * HOUR - 1))).toEqual(at(24 * HOUR - 1 + ORDER_LIFETIME_MS))
   expect(extendedExpiry(order('expired'), at(24 * HOUR))).toBeUndefined()
   expect(extendedExpiry(order('pending', 24 * HOUR), at(1000))).toBeUndefined()
 })

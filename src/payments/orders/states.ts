@@ -31,13 +31,13 @@ export type Event =
 export type Step = OrderStatus | ErrorCode | 'stale'
 
 type Row = Readonly<Record<OrderStatus, Step>>
-const on = (
-  pending: Step,
-  confirming: Step,
-  completed: Step,
-  expired: Step,
-  review_required: Step,
-): Row => ({ pending, confirming, completed, expired, review_required })
+const on = (pending: Step, confirming: Step, completed: Step, expired: Step, review_required: Step): Row => ({
+  pending,
+  confirming,
+  completed,
+  expired,
+  review_required,
+})
 
 /**
  * Every move of an order (spec 3.1). No cell is undecided. `pending` past its expiry reads as `expired`, so a move
@@ -120,9 +120,7 @@ export function advance(order: OrderTimes, event: Event, now: Date): OrderStatus
 /** The expiry that a resume gives, or undefined when the order is too old: resumes do not add up beyond a day either. */
 export function extendedExpiry(order: OrderTimes, now: Date): Date | undefined {
   const from = Math.max(order.expires_at.getTime(), now.getTime())
-  return from - order.created_at.getTime() < RESUME_AGE_MAX_MS
-    ? new Date(from + ORDER_LIFETIME_MS)
-    : undefined
+  return from - order.created_at.getTime() < RESUME_AGE_MAX_MS ? new Date(from + ORDER_LIFETIME_MS) : undefined
 }
 
 /** Whether a transfer in a block of this time may be credited by itself, by the time of the chain. */

@@ -79,9 +79,7 @@ export async function matching(db: Database | Tx, shown: TransferShown): Promise
         .on('order_hashes.refused', 'is', null),
     )
     .leftJoin('order_attempts', (join) =>
-      join
-        .onRef('order_attempts.order_id', '=', 'orders.id')
-        .on('order_attempts.state', '=', 'active'),
+      join.onRef('order_attempts.order_id', '=', 'orders.id').on('order_attempts.state', '=', 'active'),
     )
     .where('orders.status', 'in', ['pending', 'confirming', 'expired'])
     .where('orders.chain_id', '=', shown.chainId)
@@ -89,9 +87,7 @@ export async function matching(db: Database | Tx, shown: TransferShown): Promise
     .where('amount_micro', '=', shown.amountMicro)
     .where('token_address', '=', shown.tokenAddress)
     .where('recipient_address', '=', shown.recipientAddress)
-    .where((eb) =>
-      eb.or([eb('orders.tx_hash', 'is', null), eb('orders.tx_hash', '=', shown.txHash)]),
-    )
+    .where((eb) => eb.or([eb('orders.tx_hash', 'is', null), eb('orders.tx_hash', '=', shown.txHash)]))
     .orderBy((eb) => eb.case().when('order_hashes.tx_hash', 'is not', null).then(0).else(1).end())
     .orderBy('order_attempts.created_at', (order) => order.asc().nullsLast())
     .orderBy('orders.created_at')
@@ -101,21 +97,14 @@ export async function matching(db: Database | Tx, shown: TransferShown): Promise
 }
 
 /** The payer's oldest order that waits for payment, on any chain: where a transfer that nobody asked for is looked into. */
-export function oldestWaiting(
-  db: Database | Tx,
-  payerAddress: string,
-  now: Date,
-): Promise<Order | undefined> {
+export function oldestWaiting(db: Database | Tx, payerAddress: string, now: Date): Promise<Order | undefined> {
   return db
     .selectFrom('orders')
     .selectAll()
     .where('payer_address', '=', payerAddress)
     .where('tx_hash', 'is', null)
     .where((eb) =>
-      eb.or([
-        eb('status', '=', 'confirming'),
-        eb.and([eb('status', '=', 'pending'), eb('expires_at', '>', now)]),
-      ]),
+      eb.or([eb('status', '=', 'confirming'), eb.and([eb('status', '=', 'pending'), eb('expires_at', '>', now)])]),
     )
     .orderBy('created_at')
     .orderBy('id')
@@ -136,12 +125,7 @@ export async function someoneWaits(db: Database, chainId: bigint): Promise<boole
 }
 
 /** Confirming orders of a chain whose expiry is before this moment and that no transfer is bound to, oldest first. */
-export function confirmingBefore(
-  db: Database | Tx,
-  chainId: bigint,
-  before: Date,
-  limit: number,
-): Promise<Order[]> {
+export function confirmingBefore(db: Database | Tx, chainId: bigint, before: Date, limit: number): Promise<Order[]> {
   return db
     .selectFrom('orders')
     .selectAll()
@@ -222,12 +206,7 @@ export function hashes(db: Database | Tx, orderId: string): Promise<RegisteredHa
 }
 
 /** Says why a registered hash is no payment of its order: `failed`, `replaced`, `wrong_recipient`, ... */
-export async function refuseHash(
-  tx: Tx,
-  orderId: string,
-  txHash: string,
-  why: string,
-): Promise<void> {
+export async function refuseHash(tx: Tx, orderId: string, txHash: string, why: string): Promise<void> {
   await tx
     .updateTable('order_hashes')
     .set({ refused: why })
@@ -237,12 +216,7 @@ export async function refuseHash(
 }
 
 /** Remembers the nonce of a registered transaction that was seen waiting: its replacement is told by it. */
-export async function noteNonce(
-  db: Database | Tx,
-  orderId: string,
-  txHash: string,
-  nonce: bigint,
-): Promise<void> {
+export async function noteNonce(db: Database | Tx, orderId: string, txHash: string, nonce: bigint): Promise<void> {
   await db
     .updateTable('order_hashes')
     .set({ seen_nonce: nonce })

@@ -62,9 +62,7 @@ export async function grantForReceipt(
     grant_id: bigint
   }>`
     select outcome, grant_id from ledger_grant_receipt(${receipt.chainId}, ${receipt.txHash}, ${receipt.logPosition},
-      ${grant.source}, ${grant.sourceId}, ${grant.accountId}, ${grant.amountMicro}, ${grant.reason})`.execute(
-    tx,
-  )
+      ${grant.source}, ${grant.sourceId}, ${grant.accountId}, ${grant.amountMicro}, ${grant.reason})`.execute(tx)
   const row = rows[0]
   assert(row, 'the ledger answered nothing to a receipt')
   return { outcome: row.outcome, grantId: row.grant_id }

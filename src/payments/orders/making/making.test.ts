@@ -69,11 +69,7 @@ describe('making an order', () => {
       `0xef0200${'11'.repeat(20)}`,
     ]) {
       it.codes.set(wallet, contract)
-      expect([contract, ...code(await it.create(payer))]).toEqual([
-        contract,
-        409,
-        'payer_is_contract',
-      ])
+      expect([contract, ...code(await it.create(payer))]).toEqual([contract, 409, 'payer_is_contract'])
     }
     it.codes.set(wallet, `0xef0100${'11'.repeat(20)}`)
     expect((await it.create(payer)).status).toBe(200)
@@ -83,9 +79,7 @@ describe('making an order', () => {
     const payer = await it.payer()
     const made = await Promise.all(Array.from({ length: 30 }, () => it.create(payer)))
     expect(made.filter(({ status }) => status === 200)).toHaveLength(20)
-    expect(made.filter(({ status }) => status !== 200).map(code)).toEqual(
-      Array(10).fill([429, 'too_many_open_orders']),
-    )
+    expect(made.filter(({ status }) => status !== 200).map(code)).toEqual(Array(10).fill([429, 'too_many_open_orders']))
     it.clock.by(ORDER_LIFETIME_MS)
     expect((await it.create(payer)).status).toBe(200)
   })
@@ -105,16 +99,15 @@ describe('making an order', () => {
     })
     expect(again.headers['idempotent-replayed']).toBe('true')
     expect(again.body.data).toMatchObject({ id: first.body.data.id, status: 'confirming' })
-    expect(
-      code(
-        await it.send('POST', '/v1/payments/orders', payer, { ...body, amount_micro: '5000001' }),
-      ),
-    ).toEqual([409, 'idempotency_conflict'])
+    expect(code(await it.send('POST', '/v1/payments/orders', payer, { ...body, amount_micro: '5000001' }))).toEqual([
+      409,
+      'idempotency_conflict',
+    ])
     it.state.healthy = true
     // the key is the account's own
-    expect(
-      (await it.send('POST', '/v1/payments/orders', await it.payer(), body)).body.data.id,
-    ).not.toBe(first.body.data.id)
+    expect((await it.send('POST', '/v1/payments/orders', await it.payer(), body)).body.data.id).not.toBe(
+      first.body.data.id,
+    )
   })
 
   test('makes one order of 50 requests with one key at once', async () => {
@@ -124,9 +117,7 @@ describe('making an order', () => {
       Array.from({ length: 50 }, () => it.send('POST', '/v1/payments/orders', payer, body)),
     )
     expect(new Set(answers.map((answer) => `${answer.status} ${answer.body.data.id}`)).size).toBe(1)
-    expect(
-      answers.filter((answer) => answer.headers['idempotent-replayed'] === undefined),
-    ).toHaveLength(1)
+    expect(answers.filter((answer) => answer.headers['idempotent-replayed'] === undefined)).toHaveLength(1)
     expect(
       await database.sql(
         'select count(*)::int as n from order_events e join orders o on o.id = e.order_id where o.payer_account_id = $1',

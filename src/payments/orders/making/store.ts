@@ -5,17 +5,11 @@ import type { Order } from '../store.ts'
 
 /** Puts the making of orders of one account in line: its open orders are counted by one request at a time. */
 export async function lockPayer(tx: Tx, accountId: bigint): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('orders of account ' || ${accountId}::text, 0))`.execute(
-    tx,
-  )
+  await sql`select pg_advisory_xact_lock(hashtextextended('orders of account ' || ${accountId}::text, 0))`.execute(tx)
 }
 
 /** The order that this key made. */
-export function findByKey(
-  db: Database | Tx,
-  payerAccountId: bigint,
-  key: string,
-): Promise<Order | undefined> {
+export function findByKey(db: Database | Tx, payerAccountId: bigint, key: string): Promise<Order | undefined> {
   return db
     .selectFrom('orders')
     .selectAll()
@@ -36,10 +30,7 @@ export async function countOpen(tx: Tx, payerAccountId: bigint, now: Date): Prom
     .select((eb) => eb.fn.countAll<bigint>().as('open'))
     .where('payer_account_id', '=', payerAccountId)
     .where((eb) =>
-      eb.or([
-        eb('status', '=', 'confirming'),
-        eb.and([eb('status', '=', 'pending'), eb('expires_at', '>', now)]),
-      ]),
+      eb.or([eb('status', '=', 'confirming'), eb.and([eb('status', '=', 'pending'), eb('expires_at', '>', now)])]),
     )
     .executeTakeFirstOrThrow()
   return Number(open)

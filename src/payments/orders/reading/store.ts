@@ -63,11 +63,7 @@ export function list(
 }
 
 /** The newest moves of an order, oldest first. */
-export async function events(
-  db: Database | Tx,
-  orderId: string,
-  limit: number,
-): Promise<OrderEvent[]> {
+export async function events(db: Database | Tx, orderId: string, limit: number): Promise<OrderEvent[]> {
   const newest = await db
     .selectFrom('order_events')
     .selectAll()
@@ -79,10 +75,7 @@ export async function events(
 }
 
 /** The newest registered hash of each order that is not refused. */
-export async function newestHashes(
-  db: Database,
-  orderIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+export async function newestHashes(db: Database, orderIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (orderIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('order_hashes')

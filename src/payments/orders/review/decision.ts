@@ -25,11 +25,7 @@ export type Decided =
   | { readonly outcome: 'proposed'; readonly creditMicro: bigint; readonly until: Date }
 
 /** What is decided over, in microcredits: never more than what arrived is worth. */
-export function worthOf(
-  receivedMicro: bigint,
-  ratePpm: bigint,
-  { action, creditMicro }: Decision,
-): bigint {
+export function worthOf(receivedMicro: bigint, ratePpm: bigint, { action, creditMicro }: Decision): bigint {
   const worth = dividedRoundingDown(receivedMicro * MICROCREDITS_PER_CREDIT, ratePpm)
   if (action !== 'credit' || creditMicro === undefined) {
     if (action === 'credit' && worth === 0n)

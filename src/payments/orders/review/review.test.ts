@@ -18,11 +18,12 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const by = (
-  name: string,
-  action: Decision['action'],
-  change: Partial<Decision> = {},
-): Decision => ({ action, reason: 'seen with the payer', operator: name, ...change })
+const by = (name: string, action: Decision['action'], change: Partial<Decision> = {}): Decision => ({
+  action,
+  reason: 'seen with the payer',
+  operator: name,
+  ...change,
+})
 const refusal = (work: Promise<unknown>) =>
   work.then(
     () => 'done',
@@ -60,17 +61,11 @@ async function inReview(receivedMicro: bigint, asset = 'dev_usdc') {
   const id = await it.order(payer, { asset })
   const key = await transfer(receivedMicro, id)
   await it.locked(id, (tx, order) =>
-    lifecycle.suspect(
-      tx,
-      order,
-      { reason: 'amount_mismatch', txHash: key.txHash, receivedMicro },
-      it.clock.now(),
-    ),
+    lifecycle.suspect(tx, order, { reason: 'amount_mismatch', txHash: key.txHash, receivedMicro }, it.clock.now()),
   )
   return { payer, id, key }
 }
-const read = async (payer: bigint, id: string) =>
-  (await it.send('GET', `/v1/payments/orders/${id}`, payer)).body.data
+const read = async (payer: bigint, id: string) => (await it.send('GET', `/v1/payments/orders/${id}`, payer)).body.data
 
 describe('an order in review', () => {
   test('is credited with what arrived at its own rate, once, with its receipt, reason and event', async () => {
@@ -87,10 +82,10 @@ describe('an order in review', () => {
       events: [{}, {}, { event: 'operator_credit', from: 'review_required', to: 'completed' }],
     })
     expect(
-      await database.sql(
-        'select actor, data from order_events where order_id = $1 and event = $2',
-        [id, 'operator_credit'],
-      ),
+      await database.sql('select actor, data from order_events where order_id = $1 and event = $2', [
+        id,
+        'operator_credit',
+      ]),
     ).toEqual([
       {
         actor: 'operator:ann',
@@ -103,10 +98,9 @@ describe('an order in review', () => {
       },
     ])
     expect(
-      await database.sql(
-        'select state, resolved_at is not null as resolved from chain_transfers where tx_hash = $1',
-        [key.txHash],
-      ),
+      await database.sql('select state, resolved_at is not null as resolved from chain_transfers where tx_hash = $1', [
+        key.txHash,
+      ]),
     ).toEqual([{ state: 'credited', resolved: true }])
     expect(await audited(id)).toEqual([
       {
@@ -116,9 +110,10 @@ describe('an order in review', () => {
         credited: '333333',
       },
     ])
-    expect(
-      await database.sql('select event from outbox where object_id = $1 order by id', [id]),
-    ).toEqual([{ event: 'order.review_required' }, { event: 'order.completed' }])
+    expect(await database.sql('select event from outbox where object_id = $1 order by id', [id])).toEqual([
+      { event: 'order.review_required' },
+      { event: 'order.completed' },
+    ])
     expect(await it.audit()).toEqual([])
     expect(
       (
@@ -134,9 +129,7 @@ describe('an order in review', () => {
   test('takes less than what arrived, never more and never nothing', async () => {
     const { payer, id } = await inReview(2_000_000n)
     for (const creditMicro of [2_000_001n, 0n, -1n])
-      expect(await refusal(decideOrder(deps, id, by('ann', 'credit', { creditMicro })))).toBe(
-        'amount_above_maximum',
-      )
+      expect(await refusal(decideOrder(deps, id, by('ann', 'credit', { creditMicro })))).toBe('amount_above_maximum')
     await decideOrder(deps, id, by('ann', 'credit', { creditMicro: 1_500_000n }))
     expect(await it.availableMicro(payer)).toBe(1_500_000n)
     expect(await it.audit()).toEqual([])
@@ -207,17 +200,9 @@ describe('an order in review', () => {
     await decideOrder(deps, first.id, by('ann', 'credit'))
     const second = await inReview(5_000_000n)
     await database.sql('delete from chain_transfers where tx_hash = $1', [second.key.txHash])
-    expect(await refusal(decideOrder(deps, second.id, by('ann', 'credit')))).toBe(
-      'order_not_in_review',
-    )
-    await database.sql('update chain_transfers set order_id = $2 where tx_hash = $1', [
-      first.key.txHash,
-      second.id,
-    ])
-    await database.sql('update orders set tx_hash = $2 where id = $1', [
-      second.id,
-      first.key.txHash,
-    ])
+    expect(await refusal(decideOrder(deps, second.id, by('ann', 'credit')))).toBe('order_not_in_review')
+    await database.sql('update chain_transfers set order_id = $2 where tx_hash = $1', [first.key.txHash, second.id])
+    await database.sql('update orders set tx_hash = $2 where id = $1', [second.id, first.key.txHash])
     expect(await refusal(decideOrder(deps, second.id, by('ann', 'credit')))).toBe('tx_already_used')
     expect(await it.availableMicro(second.payer)).toBe(0n)
   })

@@ -21,11 +21,7 @@ export interface ReviewDeps {
 }
 
 /** Decides on an order in review. Whatever is credited has the transfer's own receipt: never twice, on no rail. */
-export async function decideOrder(
-  deps: ReviewDeps,
-  orderId: string,
-  decision: Decision,
-): Promise<Decided> {
+export async function decideOrder(deps: ReviewDeps, orderId: string, decision: Decision): Promise<Decided> {
   const joined = await store.transferOf(deps.db, orderId)
   return deps.db.transaction().execute(async (tx) => {
     const transfer = joined && (await store.lockTransfer(tx, keyOf(joined)))
@@ -35,11 +31,7 @@ export async function decideOrder(
     const to = advance(order, `operator_${decision.action}`, now)
     // Credits that were given before their block was lost are left as they are, whole
     const { creditMicro: _, ...rest } = decision
-    const value = worthOf(
-      order.received_micro ?? 0n,
-      order.rate_ppm,
-      order.grant_id === null ? decision : rest,
-    )
+    const value = worthOf(order.received_micro ?? 0n, order.rate_ppm, order.grant_id === null ? decision : rest)
     if (order.grant_id !== null && decision.action !== 'credit') {
       throw new Fault('order_completed', {
         message: `The Credits of order ${order.id} were given before its block was lost. Use credit to leave them with the account.`,
@@ -133,9 +125,7 @@ async function resolveOrder(
     change: {
       review_resolved_at: now,
       review_resolution: resolutions[decision.action],
-      ...(decision.action === 'credit'
-        ? { grant_id: grantId, completed_at: order.completed_at ?? now }
-        : {}),
+      ...(decision.action === 'credit' ? { grant_id: grantId, completed_at: order.completed_at ?? now } : {}),
     },
   })
   if (decision.action === 'credit') await crediting.tell(tx, 'order.completed', moved, now)
@@ -143,11 +133,7 @@ async function resolveOrder(
 }
 
 /** Decides on a transfer that belongs to no order. Crediting names the account. */
-export async function decideTransfer(
-  deps: ReviewDeps,
-  key: crediting.Receipt,
-  decision: Decision,
-): Promise<Decided> {
+export async function decideTransfer(deps: ReviewDeps, key: crediting.Receipt, decision: Decision): Promise<Decided> {
   return deps.db.transaction().execute(async (tx) => {
     const transfer = await store.lockTransfer(tx, key)
     if (transfer?.state !== 'unmatched' || transfer.resolved_at !== null) {
@@ -159,16 +145,13 @@ export async function decideTransfer(
     if (decision.action === 'credit' && accountId === undefined)
       throw new Fault('invalid_field', { message: 'Name the account to credit.' })
     const now = deps.clock.now()
-    const rate =
-      (await store.lastRate(tx, transfer.chain_id, transfer.token_address)) ??
-      MICROCREDITS_PER_CREDIT
+    const rate = (await store.lastRate(tx, transfer.chain_id, transfer.token_address)) ?? MICROCREDITS_PER_CREDIT
     const value = worthOf(BigInt(transfer.amount), rate, decision)
     const terms = {
       ...termsOf(decision, value),
       account_id: accountId === undefined ? null : String(accountId),
     }
-    const before =
-      transfer.resolution === null ? undefined : (JSON.parse(transfer.resolution) as JsonObject)
+    const before = transfer.resolution === null ? undefined : (JSON.parse(transfer.resolution) as JsonObject)
     const proposal = before && {
       by: String(before.by),
       at: new Date(String(before.at)),
@@ -219,12 +202,7 @@ const keyOf = (transfer: store.Transfer): crediting.Receipt => ({
 })
 
 /** The audit log's row, last in its transaction. */
-function record(
-  tx: Tx,
-  { action, operator, reason }: Decision,
-  targetId: string,
-  after: JsonObject,
-): Promise<void> {
+function record(tx: Tx, { action, operator, reason }: Decision, targetId: string, after: JsonObject): Promise<void> {
   return recordAction(tx, {
     actor: { kind: 'operator', name: operator },
     action: `${action}.order`,

@@ -35,9 +35,7 @@ export function transferOf(db: Database | Tx, orderId: string): Promise<Transfer
   return db
     .selectFrom('chain_transfers')
     .innerJoin('orders', (join) =>
-      join
-        .onRef('orders.id', '=', 'chain_transfers.order_id')
-        .onRef('orders.tx_hash', '=', 'chain_transfers.tx_hash'),
+      join.onRef('orders.id', '=', 'chain_transfers.order_id').onRef('orders.tx_hash', '=', 'chain_transfers.tx_hash'),
     )
     .selectAll('chain_transfers')
     .where('chain_transfers.order_id', '=', orderId)
@@ -78,10 +76,7 @@ export async function resolveTransfer(
 }
 
 /** The newest proposal of a decision on an order, made in the review that is open. */
-export function newestProposal(
-  tx: Tx,
-  order: Order,
-): Promise<Selectable<DB['order_events']> | undefined> {
+export function newestProposal(tx: Tx, order: Order): Promise<Selectable<DB['order_events']> | undefined> {
   return tx
     .selectFrom('order_events')
     .selectAll()
@@ -94,11 +89,7 @@ export function newestProposal(
 }
 
 /** The rate of the newest order that asked for this token: what a transfer that nobody asked for is worth. */
-export async function lastRate(
-  db: Database | Tx,
-  chainId: bigint,
-  tokenAddress: string,
-): Promise<bigint | undefined> {
+export async function lastRate(db: Database | Tx, chainId: bigint, tokenAddress: string): Promise<bigint | undefined> {
   const order = await db
     .selectFrom('orders')
     .select('rate_ppm')
@@ -137,11 +128,7 @@ export async function tellCredited(
 
 function whereKey<
   Query extends {
-    where(
-      column: 'chain_id' | 'tx_hash' | 'log_position',
-      is: '=',
-      value: bigint | string | number,
-    ): Query
+    where(column: 'chain_id' | 'tx_hash' | 'log_position', is: '=', value: bigint | string | number): Query
   },
 >(query: Query, key: Receipt): Query {
   return query

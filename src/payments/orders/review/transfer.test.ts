@@ -16,11 +16,12 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const by = (
-  name: string,
-  action: Decision['action'],
-  change: Partial<Decision> = {},
-): Decision => ({ action, reason: 'seen with the payer', operator: name, ...change })
+const by = (name: string, action: Decision['action'], change: Partial<Decision> = {}): Decision => ({
+  action,
+  reason: 'seen with the payer',
+  operator: name,
+  ...change,
+})
 const refusal = (work: Promise<unknown>) =>
   work.then(
     () => 'done',
@@ -62,9 +63,9 @@ describe('a transfer without an order', () => {
       outcome: 'done',
       creditMicro: 7_000_000n,
     })
-    expect(
-      await refusal(decideTransfer(deps, key, by('bob', 'credit', { accountId: payer }))),
-    ).toBe('order_not_in_review')
+    expect(await refusal(decideTransfer(deps, key, by('bob', 'credit', { accountId: payer })))).toBe(
+      'order_not_in_review',
+    )
     expect(await it.availableMicro(payer)).toBe(7_000_000n)
     expect(await audited(transferId(key))).toEqual([
       {
@@ -74,31 +75,20 @@ describe('a transfer without an order', () => {
         credited: '7000000',
       },
     ])
-    expect(
-      await database.sql('select event, object_id from outbox where account_id = $1', [payer]),
-    ).toEqual([{ event: 'payment.credited', object_id: transferId(key) }])
+    expect(await database.sql('select event, object_id from outbox where account_id = $1', [payer])).toEqual([
+      { event: 'payment.credited', object_id: transferId(key) },
+    ])
     expect(await it.audit()).toEqual([])
   })
 
   test('takes two operators above the limit, who name the same account', async () => {
     const [payer, other] = [await it.payer(), await it.payer()]
     const key = await transfer(500_000_000n)
-    expect(
-      (await decideTransfer(deps, key, by('ann', 'credit', { accountId: payer }))).outcome,
-    ).toBe('proposed')
-    expect(
-      (await decideTransfer(deps, key, by('bob', 'credit', { accountId: other }))).outcome,
-    ).toBe('proposed')
-    expect(
-      (await decideTransfer(deps, key, by('bob', 'credit', { accountId: other }))).outcome,
-    ).toBe('proposed')
-    expect(
-      (await decideTransfer(deps, key, by('ann', 'credit', { accountId: other }))).outcome,
-    ).toBe('done')
-    expect([await it.availableMicro(payer), await it.availableMicro(other)]).toEqual([
-      0n,
-      500_000_000n,
-    ])
+    expect((await decideTransfer(deps, key, by('ann', 'credit', { accountId: payer }))).outcome).toBe('proposed')
+    expect((await decideTransfer(deps, key, by('bob', 'credit', { accountId: other }))).outcome).toBe('proposed')
+    expect((await decideTransfer(deps, key, by('bob', 'credit', { accountId: other }))).outcome).toBe('proposed')
+    expect((await decideTransfer(deps, key, by('ann', 'credit', { accountId: other }))).outcome).toBe('done')
+    expect([await it.availableMicro(payer), await it.availableMicro(other)]).toEqual([0n, 500_000_000n])
   })
 
   test('is refunded or dismissed once', async () => {
