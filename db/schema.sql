@@ -291,8 +291,8 @@ create table holds (
   constraint holds_request_id_key UNIQUE (request_id),
   constraint holds_reserve_micro_check CHECK (((reserve_micro)::bigint > 0))
 );
-CREATE INDEX holds_actor ON holds USING btree (actor_account_id, id);
-CREATE INDEX holds_family ON holds USING btree (family_id, id);
+CREATE INDEX holds_actor_time ON holds USING btree (actor_account_id, created_at);
+CREATE INDEX holds_funded_time ON holds USING btree (family_id, created_at) WHERE family_id <> actor_account_id;
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table idempotency_keys (
@@ -484,6 +484,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR 
 
 -- function account_available_micro(account bigint) returns bigint; sql, stable
 -- function account_posted_micro(account bigint) returns bigint; sql, stable
+-- function account_spendable_micro(account bigint) returns bigint; plpgsql, stable
 -- function budget_rooms(budget bigint) returns TABLE(name text, limit_micro bigint, spent_micro bigint, held_micro bigint, room_micro bigint); sql, stable
 -- function budget_windows_at(moment timestamp with time zone) returns TABLE(window_kind budget_window, starts_on date); sql, immutable
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
@@ -513,6 +514,7 @@ grant select on credit_grants to farebox_app;
 grant insert, select, update on families to farebox_app;
 grant execute on function account_available_micro(account bigint) to farebox_app;
 grant execute on function account_posted_micro(account bigint) to farebox_app;
+grant execute on function account_spendable_micro(account bigint) to farebox_app;
 grant execute on function budget_rooms(budget bigint) to farebox_app;
 grant execute on function budget_windows_at(moment timestamp with time zone) to farebox_app;
 grant execute on function ledger_apply(operations json) to farebox_app;

@@ -1,16 +1,28 @@
-import { hostname, userInfo } from 'node:os'
 import { readFileSync } from 'node:fs'
-import { readTextFile } from './config/read-file.ts'
+import { hostname, userInfo } from 'node:os'
+import { createInterface } from 'node:readline'
 import type { ProgramSurroundings } from './app/surroundings.ts'
+import { readTextFile } from './config/read-file.ts'
+import { startDevelopment } from './development/start.ts'
 import { systemClock } from './kernel/clock.ts'
 import { systemRandom } from './kernel/random.ts'
-import { startDevelopment } from './development/start.ts'
+import { accountCommands } from './operator/account.ts'
+import { auditCommands } from './operator/audit.ts'
+import { configCommands } from './operator/config.ts'
+import { creditsCommands } from './operator/credits.ts'
+import { doctorCommands } from './operator/doctor.ts'
+import { holdCommands } from './operator/hold.ts'
+import { keyCommands } from './operator/key.ts'
+import { migrateCommands } from './operator/migrate.ts'
+import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { servingCommands } from './operator/serving.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string }
 
 /** True while a process with this id runs on this host, ours to signal or not. */
 function isRunning(pid: number): boolean {
@@ -34,6 +46,15 @@ function onStop(stop: (signal: string) => void): void {
   }
 }
 
+/** The first line of standard input. */
+async function readLine(): Promise<string> {
+  for await (const line of createInterface({ input: process.stdin })) return line
+  return ''
+}
+
+// whoever read our output has left: that is no reason to stop serving
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
 const developmentCommands: AddCommands = (program, around) => {
   program
     .command('dev')
@@ -56,6 +77,18 @@ const surroundings: ProgramSurroundings = {
   writeError: (text) => void process.stderr.write(text),
 }
 
-process.exitCode = await runProgram(process.argv.slice(2), surroundings, [developmentCommands, servingCommands])
+process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
+  developmentCommands,
+  servingCommands,
+  migrateCommands,
+  doctorCommands,
+  configCommands,
+  accountCommands,
+  keyCommands({ readLine, interactive: process.stdin.isTTY }),
+  creditsCommands,
+  holdCommands,
+  pricesCommands,
+  auditCommands,
+])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

@@ -78,6 +78,12 @@ describe('everything', () => {
   test('gives every test a title of at least three words and skips none', () => {
     expect(files.filter(isTest).flatMap(untitled)).toEqual([])
   })
+
+  test('can be installed from a clean clone: the lock has the packages of every platform', () => {
+    expect(missingFromLock(readFileSync(join(projectFolder, 'package-lock.json'), 'utf8'))).toEqual(
+      [],
+    )
+  })
 })
 
 describe('these rules', () => {
@@ -255,12 +261,26 @@ function leftovers(path: string, text: string): string[] {
     )
 }
 
+/** Optional packages that the lock depends on and does not have: with one of them, npm ci refuses to install anything. */
+function missingFromLock(text: string): string[] {
+  const { packages } = JSON.parse(text) as {
+    packages: Record<string, { optionalDependencies?: Record<string, string> }>
+  }
+  const present = new Set(Object.keys(packages).map((path) => path.split('node_modules/').at(-1)))
+  return Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies)
+      .filter((name) => !present.has(name))
+      .map((name) => `package-lock.json lacks ${name}, which ${path || 'package.json'} asks for`),
+  )
+}
+
 /** Everything that people read in the project, generated files included. */
 function textFiles(): Array<{ path: string; text: string }> {
   const paths = globSync(
     [
       '*.{md,json,ts,yaml,yml}',
       '.ci/*',
+      'bin/*',
       '{src,test,tools,bench,examples,docs,db,bin}/**/*.{md,json,ts,js,sql,html,css,yaml,sh}',
     ],
     { cwd: projectFolder },

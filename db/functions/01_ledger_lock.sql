@@ -43,3 +43,25 @@ create or replace function account_available_micro(account bigint) returns bigin
   select coalesce(sum(posted_micro - held_micro), 0)::bigint from buckets
   where account_id = account and (expires_at is null or expires_at > now())
 $$;
+
+-- What an account may spend: its own, where the link lets it, and of its owner's only what the link's budget
+-- leaves. Never more of the owner's than that: an Agent must not learn what its owner has.
+create or replace function account_spendable_micro(account bigint) returns bigint language plpgsql stable as $$
+declare
+  linked record;
+  own bigint := account_available_micro(account);
+begin
+  select l.billing_mode, l.funding_paused, l.budget_id, l.owner_account_id, o.status into linked
+  from agent_links l join accounts o on o.id = l.owner_account_id where l.agent_account_id = account;
+  if not found then
+    return own;
+  end if;
+  if linked.billing_mode = 'owner_only' then
+    own := 0;
+  end if;
+  if linked.billing_mode = 'self_only' or linked.funding_paused or linked.status <> 'active' then
+    return own;
+  end if;
+  return own + least(account_available_micro(linked.owner_account_id),
+                     coalesce((select min(room_micro) from budget_rooms(linked.budget_id)), 9000000000000000));
+end $$;

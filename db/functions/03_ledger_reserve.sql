@@ -44,7 +44,8 @@ begin
         'limit_micro', link_bound.limit_micro, 'spent_micro', link_bound.spent_micro, 'held_micro', link_bound.held_micro, 'required_micro', op.minimum_micro))::ledger_result;
     end if;
     return (op.ordinal, op.actor_account_id, 'insufficient_credits', funds, json_build_object('available_micro', funds, 'required_micro', op.minimum_micro,
-      'held_micro', (select coalesce(sum(held_micro), 0) from buckets where account_id in (op.actor_account_id, c.owner_account_id))))::ledger_result;
+      'held_micro', (select coalesce(sum(held_micro), 0) from buckets where account_id = op.actor_account_id)
+        + coalesce((select w.held_micro from budget_windows w where c.owner_account_id is not null and w.budget_id = c.link_budget_id and w.window_kind = 'total'), 0)))::ledger_result;
   end if;
 
   insert into holds (id, request_id, actor_account_id, family_id, credential_kind, credential_id, key_budget_id, link_budget_id,

@@ -52,10 +52,7 @@ begin
     with actors as (
       select distinct r.actor_account_id as id from unnest(results) r
     ), view as (
-      select actors.id,
-        (case when l.billing_mode = 'owner_only' then 0 else account_available_micro(actors.id) end
-         + case when l.billing_mode <> 'self_only' and not l.funding_paused then account_available_micro(l.owner_account_id) else 0 end)::bigint as available
-      from actors left join agent_links l on l.agent_account_id = actors.id
+      select actors.id, account_spendable_micro(actors.id) as available from actors
     )
     select r.ordinal, r.status, r.amount_micro, view.available, r.detail
     from unnest(results) r left join view on view.id = r.actor_account_id

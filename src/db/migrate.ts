@@ -60,22 +60,28 @@ export async function migrate(url: string): Promise<Migrated> {
   }
 }
 
-/** The names of migrations that `migrate` would apply; empty when the schema is this program's. Fails on a newer schema. */
-export async function pendingMigrations(query: (text: string) => Promise<{ rows: Array<{ name: string; checksum: string }> }>): Promise<string[]> {
+/** The names of migrations that `migrate` would apply; empty when the schema is this program's. Throws MigrationFault on a newer schema. */
+export async function pendingMigrations(
+  query: (text: string) => Promise<{ rows: Array<{ name: string; kind: string; checksum: string }> }>,
+): Promise<string[]> {
   const files = [...(await sqlFiles('migrations')), ...(await sqlFiles('functions'))]
-  const { rows } = await query('select name, checksum from schema_migrations')
+  const { rows } = await query('select name, kind, checksum from schema_migrations')
+  refuseNewer(rows.filter(({ kind }) => kind === 'migration').map(({ name }) => name), files)
   const known = new Map(rows.map((row) => [row.name, row.checksum]))
   return files.filter((file) => known.get(file.name) !== file.checksum).map((file) => file.name)
+}
+
+function refuseNewer(applied: readonly string[], files: readonly SqlFile[]): void {
+  const unknown = applied.filter((name) => !files.some((file) => file.name === name))
+  if (unknown.length === 0) return
+  throw new MigrationFault(`the database has migrations that this program does not know (${unknown.join(', ')}): run the newer farebox, never an older one`)
 }
 
 async function applyMigrations(client: pg.Client): Promise<string[]> {
   const files = await sqlFiles('migrations')
   const { rows } = await client.query<{ name: string; checksum: string }>(`select name, checksum from schema_migrations where kind = 'migration'`)
   const done = new Map(rows.map((row) => [row.name, row.checksum]))
-  const newer = rows.filter((row) => !files.some((file) => file.name === row.name)).map((row) => row.name)
-  if (newer.length > 0) {
-    throw new MigrationFault(`the database has migrations that this program does not know (${newer.join(', ')}): run the newer farebox, never an older one`)
-  }
+  refuseNewer(rows.map(({ name }) => name), files)
   const applied: string[] = []
   for (const file of files) {
     const checksum = done.get(file.name)

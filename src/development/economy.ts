@@ -44,7 +44,7 @@ export async function seedEconomy(deps: { db: Database; random: Random; pepper: 
     if (known && knownAgent) return { ownerId: known.id, agentId: knownAgent.id, created: false }
     const owner = await accounts.insert(tx, { accountType: 'owner', walletAddress: ownerWallet, email: OWNER_EMAIL, label: 'Development owner' })
     const agent = await accounts.insert(tx, { accountType: 'agent', walletAddress: agentWallet, email: undefined, label: 'Development Agent' })
-    await accounts.link(tx, { agentId: agent, ownerId: owner, billingMode: 'self_then_owner', budgetId: null })
+    await accounts.link(tx, { agentId: agent, ownerId: owner, billingMode: 'self_then_owner', budget: accounts.UNLIMITED })
     const opening = { source: 'operator', bucket: 'promo', expiresAt: undefined, reason: 'opening Credits of the development economy', grantedBy: 'operator:development' } as const
     await grantCredits(tx, { ...opening, sourceId: `development-owner-${owner}`, accountId: owner, amountMicro: OWNER_CREDITS })
     await grantCredits(tx, { ...opening, sourceId: `development-agent-${agent}`, accountId: agent, amountMicro: AGENT_CREDITS })

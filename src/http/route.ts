@@ -22,6 +22,11 @@ export interface Call<P, Q, B> {
   readonly query: Q
   readonly body: B
   readonly requestId: string
+  /**
+   * Checks the credential against the database now. For a `spending` route that answers without holding money:
+   * there nothing else would notice that the credential is dead. Refuses as Authenticator.authenticate does.
+   */
+  confirmCredential(): Promise<void>
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 }

@@ -15,6 +15,17 @@ export interface AccountRow {
   readonly billing_mode: 'self_only' | 'self_then_owner' | 'owner_only' | null
 }
 
+/** Limits of a budget in microcredits; null is none. Windows are UTC days and months. */
+export interface BudgetLimits {
+  readonly per_call_micro: bigint | null
+  readonly daily_micro: bigint | null
+  readonly monthly_micro: bigint | null
+  readonly total_micro: bigint | null
+}
+
+/** A budget that limits nothing. */
+export const UNLIMITED: BudgetLimits = { per_call_micro: null, daily_micro: null, monthly_micro: null, total_micro: null }
+
 /** The account with this id. */
 export async function find(db: Database | Tx, id: bigint): Promise<AccountRow | undefined> {
   return db
@@ -44,17 +55,20 @@ export async function setStatus(tx: Tx, id: bigint, status: AccountRow['status']
   return numUpdatedRows > 0n
 }
 
-/** Puts an Agent under an owner. Both families are locked: a hold sees the link before or after, never half. */
+/** Puts an Agent under an owner; gives the id of the link's budget. Both families are locked: a hold sees the link before or after, never half. */
 export async function link(
   tx: Tx,
-  wanted: { agentId: bigint; ownerId: bigint; billingMode: 'self_only' | 'self_then_owner' | 'owner_only'; budgetId: bigint | null },
-): Promise<void> {
+  wanted: { agentId: bigint; ownerId: bigint; billingMode: 'self_only' | 'self_then_owner' | 'owner_only'; budget: BudgetLimits },
+): Promise<bigint> {
   await sql`select ledger_lock_families(array[${wanted.agentId}::bigint, ${wanted.ownerId}::bigint])`.execute(tx)
+  // a budget without limits still counts what the owner's money was held and spent for
+  const budget = await tx.insertInto('budgets').values(wanted.budget).returning('id').executeTakeFirstOrThrow()
   await tx
     .insertInto('agent_links')
-    .values({ agent_account_id: wanted.agentId, owner_account_id: wanted.ownerId, billing_mode: wanted.billingMode, budget_id: wanted.budgetId })
+    .values({ agent_account_id: wanted.agentId, owner_account_id: wanted.ownerId, billing_mode: wanted.billingMode, budget_id: budget.id })
     .execute()
   await tx.updateTable('accounts').set({ family_id: wanted.ownerId }).where('id', '=', wanted.agentId).execute()
+  return budget.id
 }
 
 /** The account that this wallet belongs to. Addresses are compared lower-case. */

@@ -85,7 +85,10 @@ async function once(deps: ChatRouteDeps, call: ChatRequest, run: (claimed: Claim
   const key = call.request.headers['idempotency-key']
   if (key === undefined) return run(undefined)
   const claimed = await claimKey(deps, { accountId: call.caller.accountId, route: PATH, key: String(key), body: call.body, requestId: call.requestId })
-  if (claimed.kind === 'replay') return replay(call.reply, claimed.answer)
+  if (claimed.kind === 'replay') {
+    await call.confirmCredential()
+    return replay(call.reply, claimed.answer)
+  }
   try {
     return await run(claimed)
   } catch (error) {
@@ -175,10 +178,12 @@ function sinkOf(reply: FastifyReply): Sink {
   }
 }
 
-/** Keeps what is written for replay, and goes on to the end even when the client has left. */
+/** Keeps what is written for replay, also what is written after the client has left. */
 function recording(sink: Sink, written: string[]): Sink {
   return {
-    gone: false,
+    get gone() {
+      return sink.gone
+    },
     write(text) {
       written.push(text)
       return sink.write(text)

@@ -34,7 +34,9 @@ export function rewriteBatch(batch: readonly string[], seen: StreamSeen, wanted:
     }
     seen.lastFrame = frame
     // quotes inside strings are escaped, so the first bare match is the member itself
-    text += `data: ${frame.replace(/"model":\s*"(?:[^"\\]|\\.)*"/, () => model)}\n\n`
+    const named = frame.replace(/"model":\s*"(?:[^"\\]|\\.)*"/, () => model)
+    // a payload of several lines travels as several data lines
+    text += `data: ${named.includes('\n') ? named.replaceAll('\n', '\ndata: ') : named}\n\n`
   }
   return text
 }
@@ -54,9 +56,7 @@ function inspect(frame: string, seen: StreamSeen, includeUsage: boolean): string
     return frame
   }
   if (parsed.error !== undefined && parsed.error !== null && parsed.choices === undefined) {
-    const { error } = parsed as { error: { message?: unknown } | string }
-    const message = typeof error === 'string' ? error : error.message
-    seen.error = { message: typeof message === 'string' ? message.slice(0, 500) : 'no reason given' }
+    seen.error = { message: reportedError(parsed.error) }
     return undefined
   }
   const usage = usageFrom(parsed.usage)
@@ -71,6 +71,13 @@ function inspect(frame: string, seen: StreamSeen, includeUsage: boolean): string
   if (includeUsage) parsed.usage = null
   else delete parsed.usage
   return JSON.stringify(parsed)
+}
+
+/** The kind of an error that a provider reported in its stream. Its own words may repeat its key or the prompt, so they stay there. */
+function reportedError(error: unknown): string {
+  const { type, code } = typeof error === 'object' && error !== null ? (error as { type?: unknown; code?: unknown }) : {}
+  const kind = [code, type].find((value) => typeof value === 'string' && /^[a-z_]{1,60}$/.test(value))
+  return `the provider reported an error inside its answer${kind === undefined ? '' : `: ${String(kind)}`}`
 }
 
 /** The closing usage frame: what the provider counted and what it cost. */

@@ -1,0 +1,47 @@
+import { callRoutes } from '../billing/calls/routes.ts'
+import { creditRoutes } from '../billing/credits/routes.ts'
+import { usageRoutes } from '../billing/usage/routes.ts'
+import { docsRoutes } from '../docs/routes.ts'
+import type { Route } from '../http/route.ts'
+import { accountRoutes } from '../identity/accounts/routes.ts'
+import { chatRoutes } from '../inference/chat/routes.ts'
+import { modelsRoutes } from '../inference/models/routes.ts'
+import type { Core } from './core.ts'
+import { healthRoutes } from './health.ts'
+
+/** How long a stream is read on after its client left. */
+const CLIENT_GONE_DRAIN_MS = 120_000
+
+/** Every endpoint there is: the one list of slices. */
+export function allRoutes(core: Core): Route[] {
+  const { db, around, metrics } = core
+  const { config, clock, version } = around
+  const routes: Route[] = [
+    ...accountRoutes(core),
+    ...creditRoutes(core),
+    ...callRoutes(core),
+    ...usageRoutes({ db, clock }),
+    ...modelsRoutes({ models: core.models, clock }),
+    ...chatRoutes({
+      ...core,
+      clock,
+      paymentHint: () => ({}),
+      drainMs: CLIENT_GONE_DRAIN_MS,
+      ending: core.ending.signal,
+      onAttempt: metrics.attempted,
+      onChat: metrics.chatted,
+      chatBodyLimit: config.limits.chatBodyBytes,
+      streamsMax: config.limits.concurrentStreams,
+    }),
+    ...docsRoutes({ routes: () => routes, version }),
+    ...healthRoutes({
+      db,
+      metrics,
+      version,
+      closing: core.closing,
+      ledgerFailing: () => core.applier.failing,
+      serveMetrics: config.metricsPort === undefined,
+    }),
+  ]
+  return routes
+}

@@ -1,0 +1,208 @@
+import { InvalidArgumentError, Option } from 'commander'
+import { getAddress, isAddress } from 'viem'
+import type { ProgramSurroundings } from '../app/surroundings.ts'
+import type { Database } from '../db/database.ts'
+import type { AccountType } from '../db/schema.ts'
+import { type AccountRow, find, findByWallet, insert } from '../identity/accounts/store.ts'
+import { accountStatusCommands } from './account-status.ts'
+import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { findAccount } from './find-account.ts'
+import { keyTable } from './key-table.ts'
+import { parseText, withJson } from './options.ts'
+import { amount, fields, print, table, time } from './output.ts'
+import type { AddCommands } from './program.ts'
+import { withDatabase } from './session.ts'
+import * as store from './store/accounts.ts'
+import * as keys from './store/keys.ts'
+
+/** Keys and Agents of one account that are shown at most. */
+const SHOWN_MAX = 100
+
+/** `farebox account create|show|ban|unban|deactivate|reactivate`. */
+export const accountCommands: AddCommands = (program, around) => {
+  const account = program.command('account').description('owners and Agents')
+  withJson(account.command('create').description('create an account'))
+    .addOption(
+      new Option('--type <type>', 'who it is').choices(['owner', 'agent']).makeOptionMandatory(),
+    )
+    .option('--wallet <address>', 'wallet address, unique', parseWallet)
+    .option('--email <address>', 'e-mail address', parseEmail)
+    .option('--label <text>', 'a name for people', parseText)
+    .action((options: NewAccount) => create(around, options))
+  withJson(
+    account
+      .command('show <account>')
+      .description(
+        'show an account (id, wallet or e-mail address): balance by bucket, keys, link, holds',
+      ),
+  ).action((named: string, options: { json?: boolean }) => show(around, named, options))
+  accountStatusCommands(account, around)
+}
+
+interface NewAccount {
+  readonly type: AccountType
+  readonly wallet?: string
+  readonly email?: string
+  readonly label?: string
+  readonly json?: boolean
+}
+
+async function create(around: ProgramSurroundings, options: NewAccount): Promise<void> {
+  await withDatabase(around, 'creating the account', async ({ db }) => {
+    const id = await insertAccount(db, options)
+    const account = (await find(db, id)) as AccountRow
+    const text = `Account ${id} is created.\n${fields(accountFields(account))}\n\nNext: farebox key create ${id}`
+    print(around, options, { data: { account: accountData(account) }, text })
+  })
+}
+
+async function insertAccount(db: Database, wanted: NewAccount): Promise<bigint> {
+  const row = {
+    accountType: wanted.type,
+    walletAddress: wanted.wallet,
+    email: wanted.email,
+    label: wanted.label,
+  }
+  try {
+    return await db.transaction().execute((tx) => insert(tx, row))
+  } catch (cause) {
+    if (wanted.wallet === undefined || (cause as { code?: unknown }).code !== '23505') throw cause
+    const holder = await findByWallet(db, wanted.wallet)
+    throw new OperatorFault(
+      exitCodes.conflict,
+      `That wallet belongs to account ${holder?.id}. See it by \`farebox account show ${holder?.id}\`.`,
+      { cause },
+    )
+  }
+}
+
+async function show(
+  around: ProgramSurroundings,
+  named: string,
+  options: { json?: boolean },
+): Promise<void> {
+  await withDatabase(around, 'reading the account', async ({ db }) => {
+    const account = await findAccount(db, named)
+    const buckets = await store.buckets(db, account.id)
+    const agents = await store.agents(db, account.id, SHOWN_MAX)
+    const keyRows = await keys.ofAccount(db, account.id, SHOWN_MAX)
+    const holds = await store.openHolds(db, account.id)
+    const balance = balanceOf(buckets)
+    print(around, options, {
+      data: {
+        account: accountData(account),
+        ...balance,
+        buckets: buckets.map(({ kind, posted_micro, held_micro, expires_at, expired }) => ({
+          kind,
+          posted_micro,
+          held_micro,
+          expires_at,
+          expired,
+        })),
+        agents,
+        keys: keyRows,
+        holds: { open: holds.open, waiting: holds.flagged, held_micro: holds.held_micro },
+      },
+      text: [
+        fields([
+          ...accountFields(account),
+          ['balance', amount(balance.balance_micro)],
+          ['available', amount(balance.available_micro)],
+          ['held', amount(balance.held_micro)],
+          [
+            'open calls',
+            `${holds.open}, reserving ${amount(holds.held_micro)}${holds.flagged > 0n ? `; ${holds.flagged} wait: farebox hold list --account ${account.id}` : ''}`,
+          ],
+        ]),
+        section(
+          'Buckets, in the order in which they are spent',
+          ['KIND', 'CREDITS', 'HELD', 'EXPIRES'],
+          buckets.map(bucketRow),
+        ),
+        section(
+          'Agents',
+          ['ACCOUNT', 'BILLING MODE', 'FUNDING'],
+          agents.map((agent) => [
+            String(agent.agent_account_id),
+            agent.billing_mode,
+            agent.funding_paused ? 'paused' : 'on',
+          ]),
+        ),
+        keyRows.length > 0 ? `\nKeys\n${keyTable(keyRows)}` : '',
+      ]
+        .filter((part) => part !== '')
+        .join('\n'),
+    })
+  })
+}
+
+/** An expired bucket still has its Credits until they are swept, but nobody can spend them. */
+function balanceOf(buckets: readonly store.BucketRow[]): {
+  balance_micro: bigint
+  available_micro: bigint
+  held_micro: bigint
+} {
+  let balance = 0n
+  let held = 0n
+  let available = 0n
+  for (const bucket of buckets) {
+    balance += bucket.posted_micro
+    held += bucket.held_micro
+    if (!bucket.expired) available += bucket.posted_micro - bucket.held_micro
+  }
+  return { balance_micro: balance, available_micro: available, held_micro: held }
+}
+
+const bucketRow = (bucket: store.BucketRow): string[] => [
+  bucket.kind,
+  amount(bucket.posted_micro),
+  amount(bucket.held_micro),
+  bucket.expires_at === null
+    ? 'never'
+    : `${time(bucket.expires_at)}${bucket.expired ? ' (expired)' : ''}`,
+]
+
+const section = (
+  title: string,
+  head: readonly string[],
+  rows: ReadonlyArray<readonly string[]>,
+): string => (rows.length === 0 ? '' : `\n${title}\n${table(head, rows)}`)
+
+function accountData(account: AccountRow) {
+  return { ...account, wallet_address: shownWallet(account) }
+}
+
+function accountFields(account: AccountRow): Array<readonly [string, string | null]> {
+  return [
+    ['account', String(account.id)],
+    ['type', account.account_type],
+    ['status', account.status],
+    ['wallet', shownWallet(account)],
+    ['e-mail', account.email],
+    ['label', account.label],
+    ['created', time(account.created_at)],
+    [
+      'owner',
+      account.owner_account_id === null
+        ? null
+        : `${account.owner_account_id} (${account.billing_mode})`,
+    ],
+  ]
+}
+
+const shownWallet = (account: AccountRow): string | null =>
+  account.wallet_address === null ? null : getAddress(account.wallet_address)
+
+function parseWallet(text: string): string {
+  if (!isAddress(text))
+    throw new InvalidArgumentError(
+      'It takes a wallet address: 0x and 40 hexadecimal digits; in mixed case the checksum must be right.',
+    )
+  return text
+}
+
+function parseEmail(text: string): string {
+  if (text.length > 254 || !/^[^\s@]+@[^\s@]+$/.test(text))
+    throw new InvalidArgumentError('It takes an e-mail address.')
+  return text
+}

@@ -1,0 +1,98 @@
+import { Argument, Option } from 'commander'
+import type { ProgramSurroundings } from '../app/surroundings.ts'
+import type { Microcredits } from '../kernel/money.ts'
+import { grantCredits } from '../ledger/grants.ts'
+import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { findAccount } from './find-account.ts'
+import { parseCredits, parseExpiry, parseText, withJson, withReason } from './options.ts'
+import { amount, fields, print, time } from './output.ts'
+import type { AddCommands } from './program.ts'
+import { withDatabase } from './session.ts'
+import * as store from './store/grants.ts'
+
+interface Wanted {
+  readonly reason: string
+  readonly bucket: 'promo' | 'bonus'
+  readonly expires?: Date
+  readonly idempotency?: string
+  readonly json?: boolean
+}
+
+/** `farebox credits grant`. */
+export const creditsCommands: AddCommands = (program, around) => {
+  const credits = program.command('credits').description('give Credits')
+  withReason(withJson(credits.command('grant').description('give Credits to an account')))
+    .addArgument(new Argument('<account>', 'id, wallet or e-mail address'))
+    .addArgument(new Argument('<credits>', 'such as 12.5').argParser(parseCredits))
+    // purchased and refunded Credits come only from payments and refunds
+    .addOption(
+      new Option('--bucket <kind>', 'which kind of Credits')
+        .choices(['promo', 'bonus'])
+        .default('promo'),
+    )
+    .option(
+      '--expires <when>',
+      '90d, 12h, a date or an RFC 3339 time (default: never)',
+      parseExpiry(around.clock),
+    )
+    .option(
+      '--idempotency <id>',
+      'grants once for each id, however often the command is run',
+      parseText,
+    )
+    .action((account: string, micro: Microcredits, options: Wanted) =>
+      grant(around, account, micro, options),
+    )
+}
+
+async function grant(
+  around: ProgramSurroundings,
+  named: string,
+  amountMicro: Microcredits,
+  options: Wanted,
+): Promise<void> {
+  if (amountMicro === 0n)
+    throw new OperatorFault(exitCodes.usage, 'Nothing to give: the amount is 0 Credits.')
+  await withDatabase(around, 'granting Credits', async ({ db, actor }) => {
+    const account = await findAccount(db, named)
+    const id = options.idempotency ?? around.random.uuid()
+    const { grantId, repeated } = await grantCredits(db, {
+      source: 'operator',
+      sourceId: id,
+      accountId: account.id,
+      bucket: options.bucket,
+      amountMicro,
+      expiresAt: options.expires,
+      reason: options.reason,
+      grantedBy: actor,
+    })
+    const given = await store.read(db, grantId)
+    // the expiry may be meant from now (90d), so it is not compared
+    if (
+      given.account_id !== account.id ||
+      given.amount_micro !== amountMicro ||
+      given.bucket !== options.bucket
+    ) {
+      throw new OperatorFault(
+        exitCodes.conflict,
+        `--idempotency ${id} was used for another grant: ${amount(given.amount_micro)}, ${given.bucket}, to account ${given.account_id} (grant ${grantId}). Nothing was given now; use a new id.`,
+      )
+    }
+    const said = fields([
+      ['grant', String(grantId)],
+      ['account', String(given.account_id)],
+      ['amount', amount(given.amount_micro)],
+      ['bucket', given.bucket],
+      ['expires', given.expires_at === null ? 'never' : time(given.expires_at)],
+      ['reason', given.reason],
+      ['granted by', given.granted_by],
+      ['idempotency', id],
+    ])
+    print(around, options, {
+      data: { grant: given, idempotency: id, repeated },
+      text: repeated
+        ? `Given before, at ${time(given.created_at)}; nothing was given again.\n${said}`
+        : said,
+    })
+  })
+}

@@ -1,0 +1,56 @@
+import type { Check, CheckStatus } from './doctor/check.ts'
+import { checkConfiguration, checkPrices } from './doctor/configuration.ts'
+import { checkDatabase } from './doctor/database.ts'
+import { checkDisk } from './doctor/disk.ts'
+import { checkProviders } from './doctor/providers.ts'
+import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { withJson } from './options.ts'
+import { print } from './output.ts'
+import type { AddCommands } from './program.ts'
+import { withProgress } from './progress.ts'
+import { readWiring } from './settings.ts'
+
+const marks: Record<CheckStatus, string> = { ok: '✔', warning: '!', failed: '✗', skipped: '-' }
+
+/** `farebox doctor`: looks at everything a server needs and says how to mend what is wrong. Changes nothing. */
+export const doctorCommands: AddCommands = (program, around) => {
+  withJson(
+    program
+      .command('doctor')
+      .description(
+        'check settings, database, ledger, providers, prices, clocks and disk; changes nothing',
+      ),
+  )
+    .option('--offline', 'connect to no provider')
+    .action(async (options: { json?: boolean; offline?: boolean }) => {
+      const wiring = readWiring(around)
+      const { checks, settings } = checkConfiguration(around, wiring)
+      const now = around.clock.now()
+      if (settings) checks.push(...checkPrices(settings.config, now))
+      const [database, providers, disk] = await withProgress(around, 'looking at everything', () =>
+        Promise.all([
+          checkDatabase(wiring, around.clock),
+          settings ? checkProviders(settings.config, { offline: options.offline ?? false }) : [],
+          checkDisk(wiring.dataFolder),
+        ]),
+      )
+      checks.push(...database.checks, ...providers, disk)
+      const bad = checks.filter(({ status }) => status === 'failed').length
+      print(around, options, { data: { healthy: bad === 0, checks }, text: checklist(checks) })
+      if (bad > 0)
+        throw new OperatorFault(
+          database.unavailable ? exitCodes.unavailable : exitCodes.failed,
+          `${bad} of ${checks.length} checks failed.`,
+        )
+    })
+}
+
+function checklist(checks: readonly Check[]): string {
+  const width = Math.max(...checks.map(({ name }) => name.length))
+  return checks
+    .map(
+      ({ name, status, found, fix }) =>
+        `${marks[status]} ${name.padEnd(width)}  ${found}${fix === undefined ? '' : `\n  ${''.padEnd(width)}  → ${fix}`}`,
+    )
+    .join('\n')
+}

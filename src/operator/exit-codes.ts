@@ -1,0 +1,23 @@
+/** What the program's end tells a script. docs/operator.md lists them. */
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  auth: 3,
+  conflict: 5,
+  unavailable: 7,
+} as const
+
+/** One of the exit codes. */
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
+
+/** A command that did not do what was asked. The message says why and what to do next; it never holds a secret. Empty: everything has been said. */
+export class OperatorFault extends Error {
+  override name = 'OperatorFault'
+  readonly exitCode: ExitCode
+
+  constructor(exitCode: ExitCode, message: string, options: { cause?: unknown } = {}) {
+    super(message, options)
+    this.exitCode = exitCode
+  }
+}
