@@ -95,7 +95,7 @@ describe('loadConfig', () => {
       bodyBytes: 1_048_576,
       chatBodyBytes: 8_388_608,
     })
-    expect(secrets).toEqual({ databaseUrl: undefined, keyPepper: undefined, providerKeys: {} })
+    expect(secrets).toEqual({ databaseUrl: undefined, keyPepper: undefined, providerKeys: {}, rpcUrls: {} })
   })
 
   test('production takes the public limits, and every address', () => {
@@ -151,7 +151,7 @@ describe('loadConfig', () => {
     walk(
       load({
         file: shippedWithExamples(),
-        environment: { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' },
+        environment: { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b', BASE_RPC_URLS: 'https://a.example/planted-key' },
       }).config,
       'config',
     )
@@ -175,7 +175,7 @@ describe('loadConfig', () => {
       fc.string(),
       fc.jsonValue({ maxDepth: 2 }).map((json) => JSON.stringify(json)),
     )
-    const environment = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' }
+    const environment = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b', BASE_RPC_URLS: 'https://a.example/planted-key' }
     fc.assert(
       fc.property(fc.nat(lines.length - 1), value, (index, text) => {
         const changed = lines.with(
@@ -433,6 +433,7 @@ describe('describeConfig', () => {
     ...wired,
     OPENAI_API_KEY: 'sk-planted-openai',
     ANTHROPIC_API_KEY: 'sk-planted-anthropic',
+    BASE_RPC_URLS: 'https://a.example/planted-key',
   }
 
   test('shows every setting in force, and of secrets only whether they are set', () => {

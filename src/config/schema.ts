@@ -10,6 +10,7 @@ import {
   Tokens,
 } from './schema-fields.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
+import { Payments } from './schema-payments.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -274,6 +275,7 @@ export const ConfigurationFile = Keys(
       maxItems: 1000,
       description: 'What clients can call, and what it costs.',
     }),
+    payments: Payments,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },

@@ -321,6 +321,7 @@ export interface Processes {
 export interface Reconciliations {
   asset_id: string;
   at: Generated<Timestamp>;
+  balance: Numeric;
   block: bigint;
   credited: Numeric;
   drift: Numeric;

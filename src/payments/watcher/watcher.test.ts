@@ -26,7 +26,7 @@ afterAll(async () => {
 const troubles: string[] = []
 const watch = () =>
   chainRound(
-    { db: database.db, clock: systemClock, random: systemRandom, onTrouble: (_, error) => troubles.push(error instanceof Error ? `${error.stack}` : 'unknown') },
+    { db: database.db, clock: systemClock, random: systemRandom, reconcileMs: 0, onTrouble: (_, error) => troubles.push(error instanceof Error ? `${error.stack}` : 'unknown') },
     watchedThrough([chain.rpcUrl], [developmentAsset(chain.recipient)]),
   )
 

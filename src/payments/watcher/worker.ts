@@ -3,6 +3,7 @@ import { someoneWaits } from '../orders/store.ts'
 import { candidateRound } from './candidates.ts'
 import { giveUpLost } from './deadlines.ts'
 import { joinTransfers } from './join.ts'
+import { reconcile } from './reconciliation/service.ts'
 import { BeyondMemory } from './rewind.ts'
 import { type Scanned, scanStep } from './scan.ts'
 import { settleTransfers } from './settle.ts'
@@ -36,6 +37,8 @@ export interface WatcherOptions extends WatcherDeps {
   /** Milliseconds between rounds while somebody waits for a payment, and otherwise. */
   readonly busyMs: number
   readonly idleMs: number
+  /** Milliseconds between comparisons of what was received with what was credited. */
+  readonly reconcileMs: number
   readonly onTrouble: (message: string, error: unknown) => void
 }
 
@@ -116,6 +119,7 @@ export function chainRound(options: Omit<WatcherOptions, 'chains' | 'busyMs' | '
   const chainId = BigInt(watched.chain.chainId)
   const candidates = candidateRound(options, watched)
   const range = adaptiveRange()
+  let reconciledAtMs: number | undefined
   let status: ChainStatus = {
     chainId, healthy: false, lastReadAt: undefined, headAt: undefined, behind: 0n, trouble: 'not read yet', stopped: false,
     disagreements: 0, reorganisations: 0, credited: 0,
@@ -135,6 +139,12 @@ export function chainRound(options: Omit<WatcherOptions, 'chains' | 'busyMs' | '
     // whoever is behind has not yet seen what may have been paid in time
     if (scanned.behind === 0n) await giveUpLost(options, watched, scanned.head)
     await store.finish(options.db, chainId, scanned.head.finalized)
+    const nowMs = options.clock.monotonicMs()
+    if (scanned.outcome !== 'overtaken' && scanned.behind === 0n && (reconciledAtMs === undefined || nowMs - reconciledAtMs >= options.reconcileMs)) {
+      // a node without the balances of that block takes no payments down: the comparison goes stale, which is said
+      await reconcileAll(options, watched, scanned.head).catch(onTrouble)
+      reconciledAtMs = nowMs
+    }
     status = {
       ...status, healthy: true, trouble: undefined, lastReadAt: options.clock.now(), headAt: scanned.head.at,
       behind: scanned.behind, credited: status.credited + credited,
@@ -155,6 +165,12 @@ export function chainRound(options: Omit<WatcherOptions, 'chains' | 'busyMs' | '
       }
     },
   }
+}
+
+async function reconcileAll({ db }: WatcherDeps, watched: WatchedChain, head: store.ReadHead): Promise<void> {
+  const cursor = await store.cursor(db, BigInt(watched.chain.chainId))
+  if (!cursor) return
+  for (const asset of watched.assets) await reconcile(db, watched.chain, asset, { block: cursor.block, finalized: head.finalized })
 }
 
 interface AdaptiveRange {
