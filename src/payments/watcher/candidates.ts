@@ -4,7 +4,7 @@ import { directTransfer, type Verdict } from '../../chains/direct-transfer.ts'
 import * as lifecycle from '../orders/lifecycle.ts'
 import * as orders from '../orders/store.ts'
 import type { ReadHead } from './store.ts'
-import { depthFor, recipientsOf, type WatchedChain, type WatcherDeps } from './watched.ts'
+import { depthFor, recipientsOf, tokensOf, type WatchedChain, type WatcherDeps } from './watched.ts'
 
 /** Registered hashes that are read from the database in a round, and those of them that nodes are asked about. */
 const READ_AT_ONCE = 1_000
@@ -82,8 +82,9 @@ function elsewhere(
 ): Ending | undefined {
   if (!isDeepEnough(required, verdict.block, head)) return undefined
   // something arrived all the same: the scan has it, and decides what it is
-  const ours = recipientsOf(watched)
-  if (facts.receipt?.transfers.some((transfer) => transfer.amount > 0n && ours.includes(transfer.recipient))) return undefined
+  const [tokens, ours] = [tokensOf(watched), recipientsOf(watched)]
+  const arrived = facts.receipt?.transfers.some(({ token, recipient, amount }) => amount > 0n && tokens.includes(token) && ours.includes(recipient))
+  if (arrived) return undefined
   return { event: 'mismatch', why: facts.receipt?.transfers.length ? 'wrong_recipient' : 'no_transfer' }
 }
 
