@@ -1,6 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { readFile } from 'node:fs/promises'
-import { writeFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 
 /** What is committed of a compiled contract: enough to deploy and to call it. */
@@ -14,7 +13,10 @@ const folder = new URL('./', import.meta.url)
 
 interface CompilerOutput {
   readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[]
-  readonly contracts: Record<string, Record<string, { abi: object[]; evm: { bytecode: { object: string } } }>>
+  readonly contracts: Record<
+    string,
+    Record<string, { abi: object[]; evm: { bytecode: { object: string } } }>
+  >
 }
 
 /**
@@ -23,7 +25,9 @@ interface CompilerOutput {
  */
 export async function compileContracts(): Promise<Record<string, string>> {
   const compiler = createRequire(import.meta.url)('solc') as { compile(input: string): string }
-  const texts = await Promise.all(sources.map(async (name) => [name, { content: await readFile(new URL(name, folder), 'utf8') }]))
+  const texts = await Promise.all(
+    sources.map(async (name) => [name, { content: await readFile(new URL(name, folder), 'utf8') }]),
+  )
   const input = {
     language: 'Solidity',
     sources: Object.fromEntries(texts),
@@ -43,12 +47,16 @@ export async function compileContracts(): Promise<Record<string, string>> {
       .flatMap(Object.entries<{ abi: object[]; evm: { bytecode: { object: string } } }>)
       .filter(([, contract]) => contract.evm.bytecode.object !== '')
       .map(([name, contract]) => {
-        const artifact: Artifact = { abi: contract.abi, bytecode: `0x${contract.evm.bytecode.object}` }
+        const artifact: Artifact = {
+          abi: contract.abi,
+          bytecode: `0x${contract.evm.bytecode.object}`,
+        }
         return [`contracts/artifacts/${name}.json`, `${JSON.stringify(artifact, null, 1)}\n`]
       }),
   )
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  for (const [path, text] of Object.entries(await compileContracts())) await writeFile(new URL(`../${path}`, folder), text)
+  for (const [path, text] of Object.entries(await compileContracts()))
+    await writeFile(new URL(`../${path}`, folder), text)
 }

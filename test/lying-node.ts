@@ -9,7 +9,10 @@ export interface Call {
 }
 
 /** How a node lies: given a call and the honest way to answer it, another answer. */
-export type Lie = (call: Call, honest: (method: string, ...params: readonly unknown[]) => Promise<unknown>) => Promise<unknown>
+export type Lie = (
+  call: Call,
+  honest: (method: string, ...params: readonly unknown[]) => Promise<unknown>,
+) => Promise<unknown>
 
 /** An RPC node in front of an honest one. */
 export interface LyingNode {
@@ -43,19 +46,32 @@ export async function lyingNode(honestUrl: string): Promise<LyingNode> {
       if (node.mode === 'hang') return
       if (node.mode === 'too_many_requests') return void response.writeHead(429).end('slow down')
       if (node.mode === 'not_json') return void response.writeHead(200).end('<html>')
-      if (node.mode === 'hang_in_body') return void response.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"')
+      if (node.mode === 'hang_in_body')
+        return void response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .write('{"jsonrpc"')
       const body = JSON.parse(Buffer.concat(parts).toString()) as Call | Call[]
       const calls = Array.isArray(body) ? body : [body]
       node.calls += calls.length
       Promise.all(calls.map(answer)).then(
-        (answers) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(Array.isArray(body) ? answers : answers[0])),
+        (answers) =>
+          response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(JSON.stringify(Array.isArray(body) ? answers : answers[0])),
         () => response.destroy(),
       )
     })
   })
   const honest = async (method: string, ...params: readonly unknown[]): Promise<unknown> => {
-    const response = await fetch(honestUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
-    const { result, error } = (await response.json()) as { result?: unknown; error?: { code: number; message: string } }
+    const response = await fetch(honestUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    const { result, error } = (await response.json()) as {
+      result?: unknown
+      error?: { code: number; message: string }
+    }
     if (error) throw new RpcError(error.code, error.message)
     return result
   }

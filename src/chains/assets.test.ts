@@ -1,6 +1,6 @@
 import { getAddress, type Hex } from 'viem'
 import { describe, expect, test } from 'vitest'
-import { acceptAssets, type Asset, AssetRefused, assets } from './assets.ts'
+import { type Asset, AssetRefused, acceptAssets, assets } from './assets.ts'
 import { confirmationsOf, isDeepEnough, requiredDepth } from './depth.ts'
 
 const rows: readonly Asset[] = assets
@@ -30,25 +30,45 @@ describe.each(rows.map((asset) => [asset.assetId, asset] as const))('the row of 
 
 test('no two rows share an id, or a token on a chain', () => {
   expect(new Set(rows.map((asset) => asset.assetId)).size).toBe(rows.length)
-  expect(new Set(rows.map((asset) => `${asset.chainId} ${asset.tokenAddress}`)).size).toBe(rows.length)
+  expect(new Set(rows.map((asset) => `${asset.chainId} ${asset.tokenAddress}`)).size).toBe(
+    rows.length,
+  )
 })
 
 describe('accepting assets', () => {
   const recipient = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
   test('takes what the operator says, and the row where nothing is said', () => {
-    const [asset] = acceptAssets({ base_usdc: { recipient, ratePpm: 900_000n, confirmations: { blocks: 20 } } })
+    const [asset] = acceptAssets({
+      base_usdc: { recipient, ratePpm: 900_000n, confirmations: { blocks: 20 } },
+    })
     expect(asset).toMatchObject({
-      assetId: 'base_usdc', recipientAddress: recipient.toLowerCase(), enabled: true, ratePpm: 900_000n, minAmountMicro: 1_000_000n,
+      assetId: 'base_usdc',
+      recipientAddress: recipient.toLowerCase(),
+      enabled: true,
+      ratePpm: 900_000n,
+      minAmountMicro: 1_000_000n,
       confirmations: { blocks: 20, blocksUpToMicro: 100_000_000n, safeUpToMicro: 1_000_000_000n },
     })
   })
 
   test.each([
     ['an unknown asset', { base_usdt: { recipient } }, /no asset `base_usdt`. Known are base_usdc/],
-    ['the token as recipient', { base_usdc: { recipient: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' } }, /what is sent there is lost/],
-    ['a recipient that is retired too', { base_usdc: { recipient, retiredRecipients: [recipient.toLowerCase()] } }, /also retired/],
-    ['a smallest amount above the largest', { base_usdc: { recipient, minAmountMicro: 3n, maxAmountMicro: 2n } }, /larger than the largest/],
+    [
+      'the token as recipient',
+      { base_usdc: { recipient: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' } },
+      /what is sent there is lost/,
+    ],
+    [
+      'a recipient that is retired too',
+      { base_usdc: { recipient, retiredRecipients: [recipient.toLowerCase()] } },
+      /also retired/,
+    ],
+    [
+      'a smallest amount above the largest',
+      { base_usdc: { recipient, minAmountMicro: 3n, maxAmountMicro: 2n } },
+      /larger than the largest/,
+    ],
   ])('refuses %s', (_, settings, message) => {
     expect(() => acceptAssets(settings)).toThrow(AssetRefused)
     expect(() => acceptAssets(settings)).toThrow(message)

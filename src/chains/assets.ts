@@ -57,7 +57,11 @@ export const assets = [
     signingDomain: { name: 'USD Coin', version: '2' },
     explorerUrl: 'https://basescan.org',
     // USDbC, EURC, USDT
-    mistakenFor: ['0xd9aaec86b65d86f6a7b5b1b0c42ffa531710b6ca', '0x60a3e35cc302bfa44cb288bc5a4f316fdb1adb42', '0xfde4c96c8593536e31f229ea8f37b2ada2699bb2'],
+    mistakenFor: [
+      '0xd9aaec86b65d86f6a7b5b1b0c42ffa531710b6ca',
+      '0x60a3e35cc302bfa44cb288bc5a4f316fdb1adb42',
+      '0xfde4c96c8593536e31f229ea8f37b2ada2699bb2',
+    ],
     safeBlocks: 65,
     finalizedBlocks: 600,
   },
@@ -83,7 +87,10 @@ export const assets = [
     signingDomain: { name: 'USD Coin', version: '2' },
     explorerUrl: 'https://polygonscan.com',
     // USDC.e, USDT
-    mistakenFor: ['0x2791bca1f2de4661ed88a30c99a7a9449aa84174', '0xc2132d05d31c914a87c6611c10748aeb04b58e8f'],
+    mistakenFor: [
+      '0x2791bca1f2de4661ed88a30c99a7a9449aa84174',
+      '0xc2132d05d31c914a87c6611c10748aeb04b58e8f',
+    ],
     // reorganisations of a dozen blocks have happened here
     confirmations: { ...usual.confirmations, blocks: 64 },
     safeBlocks: 128,
@@ -100,7 +107,12 @@ export const assets = [
     signingDomain: { name: 'USD Coin', version: '2' },
     explorerUrl: '',
     minAmountMicro: 1n,
-    confirmations: { blocks: 2, blocksUpToMicro: 100n * MILLION, safeUpToMicro: 1_000n * MILLION, singleNodeBlocks: 2 },
+    confirmations: {
+      blocks: 2,
+      blocksUpToMicro: 100n * MILLION,
+      safeUpToMicro: 1_000n * MILLION,
+      singleNodeBlocks: 2,
+    },
     safeBlocks: 1,
     finalizedBlocks: 2,
   },
@@ -137,7 +149,9 @@ export function acceptAssets(settings: Readonly<Record<string, AssetSettings>>):
   return Object.entries(settings).map(([assetId, own]) => {
     const row: Asset | undefined = assets.find((asset) => asset.assetId === assetId)
     if (row === undefined)
-      throw new AssetRefused(`There is no asset \`${assetId}\`. Known are ${assets.map((asset) => asset.assetId).join(', ')}.`)
+      throw new AssetRefused(
+        `There is no asset \`${assetId}\`. Known are ${assets.map((asset) => asset.assetId).join(', ')}.`,
+      )
     const recipientAddress = own.recipient.toLowerCase()
     const retiredRecipients = (own.retiredRecipients ?? []).map((address) => address.toLowerCase())
     const accepted: AcceptedAsset = {
@@ -151,9 +165,13 @@ export function acceptAssets(settings: Readonly<Record<string, AssetSettings>>):
       confirmations: { ...row.confirmations, ...own.confirmations },
     }
     if (recipientAddress === row.tokenAddress)
-      throw new AssetRefused(`The recipient of \`${assetId}\` is the token itself: what is sent there is lost.`)
+      throw new AssetRefused(
+        `The recipient of \`${assetId}\` is the token itself: what is sent there is lost.`,
+      )
     if (retiredRecipients.includes(recipientAddress))
-      throw new AssetRefused(`The recipient of \`${assetId}\` is also retired. Remove it from one of the two.`)
+      throw new AssetRefused(
+        `The recipient of \`${assetId}\` is also retired. Remove it from one of the two.`,
+      )
     if (accepted.minAmountMicro > accepted.maxAmountMicro)
       throw new AssetRefused(`The smallest amount of \`${assetId}\` is larger than the largest.`)
     return accepted

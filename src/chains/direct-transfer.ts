@@ -15,7 +15,12 @@ export type Verdict =
   /** It is the payer's own plain transfer, in the chain's own block. */
   | { readonly kind: 'direct'; readonly block: bigint; readonly blockHash: string }
   /** The value arrived, but not by the payer's own plain transfer. */
-  | { readonly kind: 'indirect'; readonly reason: string; readonly block: bigint; readonly blockHash: string }
+  | {
+      readonly kind: 'indirect'
+      readonly reason: string
+      readonly block: bigint
+      readonly blockHash: string
+    }
   /** The transaction is in the chain and moved nothing: its status is 0. */
   | { readonly kind: 'failed'; readonly block: bigint }
   /** The transaction is in the chain and does not hold this transfer. */
@@ -38,8 +43,10 @@ const TYPES = new Set([0, 1, 2, 4])
  */
 export function directTransfer(facts: TransactionFacts, expected: ExpectedTransfer): Verdict {
   const { transaction, receipt, canonical } = facts
-  if (facts.chainId !== expected.chainId) return { kind: 'absent', reason: `the node is on chain ${facts.chainId}` }
-  if (!transaction || transaction.hash !== expected.txHash) return { kind: 'absent', reason: 'the transaction is unknown' }
+  if (facts.chainId !== expected.chainId)
+    return { kind: 'absent', reason: `the node is on chain ${facts.chainId}` }
+  if (!transaction || transaction.hash !== expected.txHash)
+    return { kind: 'absent', reason: 'the transaction is unknown' }
   if (!receipt) return { kind: 'absent', reason: 'the transaction is not in a block' }
   // nodes serve receipts of dead branches, sometimes for ever
   if (!canonical || canonical.header.hash !== receipt.blockHash || !canonical.lists)
@@ -49,11 +56,14 @@ export function directTransfer(facts: TransactionFacts, expected: ExpectedTransf
 
   const ofToken = receipt.transfers.filter((transfer) => transfer.token === expected.token)
   const same = ofToken.filter(
-    ({ payer, recipient, amount }) => payer === expected.payer && recipient === expected.recipient && amount === expected.amount,
+    ({ payer, recipient, amount }) =>
+      payer === expected.payer && recipient === expected.recipient && amount === expected.amount,
   )
   if (same.length === 0) return { kind: 'elsewhere', block }
   const reason = objection(transaction, expected, ofToken.length)
-  return reason === undefined ? { kind: 'direct', block, blockHash } : { kind: 'indirect', reason, block, blockHash }
+  return reason === undefined
+    ? { kind: 'direct', block, blockHash }
+    : { kind: 'indirect', reason, block, blockHash }
 }
 
 function objection(
@@ -62,10 +72,12 @@ function objection(
   transfersOfToken: number,
 ): string | undefined {
   if (transaction.from !== expected.payer) return 'another account sent the transaction'
-  if (transaction.to !== expected.token) return 'the transaction calls another contract than the token'
+  if (transaction.to !== expected.token)
+    return 'the transaction calls another contract than the token'
   if (transaction.value !== 0n) return 'the transaction carries native currency'
   if (!TYPES.has(transaction.type)) return `the transaction is of type ${transaction.type}`
-  if (!isPlainCall(transaction.input, expected)) return 'the call is no plain transfer to the recipient'
+  if (!isPlainCall(transaction.input, expected))
+    return 'the call is no plain transfer to the recipient'
   if (transfersOfToken !== 1) return 'the transaction moves the token more than once'
   return undefined
 }

@@ -1,9 +1,19 @@
 import type { Clock } from '../kernel/clock.ts'
 import {
-  CallReverted, type Chain, type ChainNode, type ChainReceipt, type ChainTransaction, type Header, type Heads, NodeUnavailable, RangeRefused, type TransactionFacts,
-  type TransferLog, type TransferQuery,
+  CallReverted,
+  type Chain,
+  type ChainNode,
+  type ChainReceipt,
+  type ChainTransaction,
+  type Header,
+  type Heads,
+  NodeUnavailable,
+  RangeRefused,
+  type TransactionFacts,
+  type TransferLog,
+  type TransferQuery,
 } from './chain.ts'
-import { openJsonRpc, type JsonRpc } from './json-rpc.ts'
+import { type JsonRpc, openJsonRpc } from './json-rpc.ts'
 import { addressOf, listOf, numberOf, objectOf, type Raw, textOf, timeOf } from './raw.ts'
 
 /** `Transfer(address,address,uint256)`. */
@@ -36,17 +46,24 @@ export function openEvmChain(settings: ChainSettings, clock: Clock): Chain {
 }
 
 function openNode(name: string, rpc: JsonRpc, settings: ChainSettings): ChainNode {
-  const one = async (method: string, ...parameters: unknown[]): Promise<unknown> => (await rpc.ask([[method, ...parameters]]))[0]
-  const call = async (token: string, data: string, block: string): Promise<string> => textOf(await one('eth_call', { to: token, data }, block))
+  const one = async (method: string, ...parameters: unknown[]): Promise<unknown> =>
+    (await rpc.ask([[method, ...parameters]]))[0]
+  const call = async (token: string, data: string, block: string): Promise<string> =>
+    textOf(await one('eth_call', { to: token, data }, block))
   return {
     name,
     chainId: async () => Number(numberOf(await one('eth_chainId'))),
     heads: () => headsOf(rpc, settings),
-    headers: async (blocks) => (await rpc.ask(blocks.map((block) => ['eth_getBlockByNumber', hex(block), false]))).map(headerOf),
+    headers: async (blocks) =>
+      (await rpc.ask(blocks.map((block) => ['eth_getBlockByNumber', hex(block), false]))).map(
+        headerOf,
+      ),
     transfers: (query) => transfersOf(rpc, name, query),
     facts: (txHash) => factsOf(rpc, txHash),
-    sentCount: async (account, block) => numberOf(await one('eth_getTransactionCount', account, hex(block))),
-    balance: async (token, holder, block) => numberOf(await call(token, `${BALANCE_OF}${word(holder)}`, hex(block))),
+    sentCount: async (account, block) =>
+      numberOf(await one('eth_getTransactionCount', account, hex(block))),
+    balance: async (token, holder, block) =>
+      numberOf(await call(token, `${BALANCE_OF}${word(holder)}`, hex(block))),
     async token(token) {
       const said = (data: string): Promise<string> =>
         call(token, data, 'latest').catch((error: unknown) => {
@@ -54,19 +71,26 @@ function openNode(name: string, rpc: JsonRpc, settings: ChainSettings): ChainNod
           throw error
         })
       const decimals = await said(DECIMALS)
-      return { decimals: decimals === '0x' ? -1 : Number(numberOf(decimals)), symbol: stringOf(await said(SYMBOL)) }
+      return {
+        decimals: decimals === '0x' ? -1 : Number(numberOf(decimals)),
+        symbol: stringOf(await said(SYMBOL)),
+      }
     },
     code: async (address) => textOf(await one('eth_getCode', address, 'latest')),
   }
 }
 
-async function headsOf(rpc: JsonRpc, { safeBlocks, finalizedBlocks }: ChainSettings): Promise<Heads> {
+async function headsOf(
+  rpc: JsonRpc,
+  { safeBlocks, finalizedBlocks }: ChainSettings,
+): Promise<Heads> {
   const [first] = await rpc.ask([['eth_getBlockByNumber', 'latest', false]])
   const latest = headerOf(first)
   if (!latest) throw new NodeUnavailable('the node has no latest block')
   // some nodes refuse the words, some know none of their blocks yet
   const tagged = async (tag: string, blocksBehind: number): Promise<bigint> => {
-    const fallback = latest.number > BigInt(blocksBehind) ? latest.number - BigInt(blocksBehind) : 0n
+    const fallback =
+      latest.number > BigInt(blocksBehind) ? latest.number - BigInt(blocksBehind) : 0n
     try {
       const header = headerOf((await rpc.ask([['eth_getBlockByNumber', tag, false]]))[0])
       if (header === undefined) return fallback
@@ -76,31 +100,60 @@ async function headsOf(rpc: JsonRpc, { safeBlocks, finalizedBlocks }: ChainSetti
       throw error
     }
   }
-  const [safe, finalized] = await Promise.all([tagged('safe', safeBlocks), tagged('finalized', finalizedBlocks)])
+  const [safe, finalized] = await Promise.all([
+    tagged('safe', safeBlocks),
+    tagged('finalized', finalizedBlocks),
+  ])
   return { latest, safe, finalized }
 }
 
-async function transfersOf(rpc: JsonRpc, name: string, query: TransferQuery): Promise<TransferLog[]> {
+async function transfersOf(
+  rpc: JsonRpc,
+  name: string,
+  query: TransferQuery,
+): Promise<TransferLog[]> {
   const parties = query.parties.map((address) => `0x${word(address)}`)
-  const topics = query.direction === 'to' ? [TRANSFER_TOPIC, null, parties] : [TRANSFER_TOPIC, parties]
-  const filter = { address: query.tokens, topics, fromBlock: hex(query.fromBlock), toBlock: hex(query.toBlock) }
+  const topics =
+    query.direction === 'to' ? [TRANSFER_TOPIC, null, parties] : [TRANSFER_TOPIC, parties]
+  const filter = {
+    address: query.tokens,
+    topics,
+    fromBlock: hex(query.fromBlock),
+    toBlock: hex(query.toBlock),
+  }
   const [answer] = await rpc.ask([['eth_getLogs', filter]])
-  const logs = listOf(answer).map(objectOf).filter((log) => log.removed !== true)
+  const logs = listOf(answer)
+    .map(objectOf)
+    .filter((log) => log.removed !== true)
   const hashes = [...new Set(logs.map((log) => textOf(log.transactionHash)))]
-  if (hashes.length > HITS_MAX && query.toBlock > query.fromBlock) throw new RangeRefused(`${name} finds ${hashes.length} transactions`)
+  if (hashes.length > HITS_MAX && query.toBlock > query.fromBlock)
+    throw new RangeRefused(`${name} finds ${hashes.length} transactions`)
   const receipts = await rpc.ask(hashes.map((hash) => ['eth_getTransactionReceipt', hash]))
   const receiptOf = new Map(hashes.map((hash, index) => [hash, receipts[index]]))
   return logs
     .map((log) => {
       const receipt = receiptOf.get(textOf(log.transactionHash))
       // a log without a receipt that has it proves nothing, and neither does the absence of others
-      if (!isReceipt(receipt) || textOf(receipt.blockHash) !== textOf(log.blockHash)) throw new NodeUnavailable(`${name} lists a log whose receipt it does not have`)
-      const ofToken = listOf(receipt.logs).map(objectOf).filter((other) => isTransfer(other) && textOf(other.address) === textOf(log.address))
+      if (!isReceipt(receipt) || textOf(receipt.blockHash) !== textOf(log.blockHash))
+        throw new NodeUnavailable(`${name} lists a log whose receipt it does not have`)
+      const ofToken = listOf(receipt.logs)
+        .map(objectOf)
+        .filter((other) => isTransfer(other) && textOf(other.address) === textOf(log.address))
       const position = ofToken.findIndex((other) => textOf(other.logIndex) === textOf(log.logIndex))
       const found = ofToken[position]
-      if (!found || JSON.stringify(found.topics) !== JSON.stringify(log.topics) || found.data !== log.data)
+      if (
+        !found ||
+        JSON.stringify(found.topics) !== JSON.stringify(log.topics) ||
+        found.data !== log.data
+      )
         throw new NodeUnavailable(`${name} lists a log that its receipt does not have`)
-      return { ...transferOf(log), txHash: textOf(log.transactionHash), position, block: numberOf(log.blockNumber), blockHash: textOf(log.blockHash) }
+      return {
+        ...transferOf(log),
+        txHash: textOf(log.transactionHash),
+        position,
+        block: numberOf(log.blockNumber),
+        blockHash: textOf(log.blockHash),
+      }
     })
     .filter(({ amount }) => amount > 0n)
 }
@@ -111,8 +164,15 @@ async function factsOf(rpc: JsonRpc, txHash: string): Promise<TransactionFacts> 
     ['eth_getTransactionByHash', txHash],
     ['eth_getTransactionReceipt', txHash],
   ])
-  const read = isReceipt(receipt) && textOf(receipt.transactionHash) === txHash ? receiptFrom(receipt) : undefined
-  const facts = { chainId: Number(numberOf(chainId)), transaction: transactionFrom(transaction), receipt: read }
+  const read =
+    isReceipt(receipt) && textOf(receipt.transactionHash) === txHash
+      ? receiptFrom(receipt)
+      : undefined
+  const facts = {
+    chainId: Number(numberOf(chainId)),
+    transaction: transactionFrom(transaction),
+    receipt: read,
+  }
   if (!read) return { ...facts, canonical: undefined }
   const [block] = await rpc.ask([['eth_getBlockByNumber', hex(read.block), false]])
   const header = headerOf(block)
@@ -161,7 +221,12 @@ function isTransfer(log: Raw): boolean {
 
 function transferOf(log: Raw): { token: string; payer: string; recipient: string; amount: bigint } {
   const [, from, to] = listOf(log.topics)
-  return { token: textOf(log.address), payer: addressOf(from), recipient: addressOf(to), amount: numberOf(log.data) }
+  return {
+    token: textOf(log.address),
+    payer: addressOf(from),
+    recipient: addressOf(to),
+    amount: numberOf(log.data),
+  }
 }
 
 function hex(value: bigint): string {

@@ -1,8 +1,8 @@
 import type { RawEnvironment } from './environment.ts'
+import { readSecret } from './environment.ts'
 import type { CheckedFile } from './file.ts'
 import type { Problem } from './problem.ts'
 import type { ReadFile } from './read-file.ts'
-import { readSecret } from './environment.ts'
 
 /** An accepted asset as the operator describes it; what is absent has the default of the asset's row. Amounts are micro units of the asset. */
 export interface AssetConfig {
@@ -34,21 +34,37 @@ export function readPayments(
   file: CheckedFile,
   raw: RawEnvironment,
   readFile: ReadFile,
-): { payments: PaymentsConfig; rpcUrls: Readonly<Record<string, readonly string[]>>; problems: readonly Problem[] } {
+): {
+  payments: PaymentsConfig
+  rpcUrls: Readonly<Record<string, readonly string[]>>
+  problems: readonly Problem[]
+} {
   const problems: Problem[] = []
   // No prototype: an id is only there when the file has it.
   const assets: Record<string, AssetConfig> = Object.create(null)
   const rpcUrls: Record<string, readonly string[]> = Object.create(null)
   for (const [id, asset] of Object.entries(file.content.payments.assets)) {
-    const refuse = (key: string, problem: string, fix: string) => problems.push({ where: file.place(asset, key), problem: `Asset \`${id}\`: ${problem}`, fix })
+    const refuse = (key: string, problem: string, fix: string) =>
+      problems.push({ where: file.place(asset, key), problem: `Asset \`${id}\`: ${problem}`, fix })
     assets[id] = resolveAsset(asset)
     const urls = [...asset.rpc_urls, ...urlsOfVariable(asset.rpc_urls_env, raw, readFile, refuse)]
     rpcUrls[id] = urls
-    if (urls.length === 0 && asset.rpc_urls_env === undefined) refuse('rpc_urls', 'there is no node to ask.', 'Set `rpc_urls_env` or `rpc_urls`.')
-    if (urls.length > URLS_MAX) refuse('rpc_urls', `there are ${urls.length} nodes.`, `Name ${URLS_MAX} at most.`)
-    if (new Set(urls).size < urls.length) refuse('rpc_urls', 'a node is named twice.', 'Asking the same node twice proves nothing: name another.')
+    if (urls.length === 0 && asset.rpc_urls_env === undefined)
+      refuse('rpc_urls', 'there is no node to ask.', 'Set `rpc_urls_env` or `rpc_urls`.')
+    if (urls.length > URLS_MAX)
+      refuse('rpc_urls', `there are ${urls.length} nodes.`, `Name ${URLS_MAX} at most.`)
+    if (new Set(urls).size < urls.length)
+      refuse(
+        'rpc_urls',
+        'a node is named twice.',
+        'Asking the same node twice proves nothing: name another.',
+      )
     if (urls.some((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)))
-      refuse('rpc_urls', 'one of its nodes is no http:// or https:// address.', 'Write it like `https://mainnet.example.com`.')
+      refuse(
+        'rpc_urls',
+        'one of its nodes is no http:// or https:// address.',
+        'Write it like `https://mainnet.example.com`.',
+      )
   }
   return { payments: { assets }, rpcUrls, problems }
 }
@@ -62,13 +78,27 @@ function urlsOfVariable(
   if (variable === undefined) return []
   const found = readSecret(raw, readFile, variable)
   if ('problem' in found) refuse('rpc_urls_env', `${found.where}: ${found.problem}`, found.fix)
-  else if (!found.value) refuse('rpc_urls_env', `\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or name nodes in \`rpc_urls\`.`)
-  else return found.value.split(',').map((url) => url.trim()).filter((url) => url !== '')
+  else if (!found.value)
+    refuse(
+      'rpc_urls_env',
+      `\`${variable}\` is not set.`,
+      `Set ${variable} or ${variable}_FILE, or name nodes in \`rpc_urls\`.`,
+    )
+  else
+    return found.value
+      .split(',')
+      .map((url) => url.trim())
+      .filter((url) => url !== '')
   return []
 }
 
 function resolveAsset(asset: FileAsset): AssetConfig {
-  const { blocks, blocks_up_to_micro: blocksUpTo, safe_up_to_micro: safeUpTo, single_node_blocks: singleNodeBlocks } = asset.confirmations
+  const {
+    blocks,
+    blocks_up_to_micro: blocksUpTo,
+    safe_up_to_micro: safeUpTo,
+    single_node_blocks: singleNodeBlocks,
+  } = asset.confirmations
   return {
     recipient: asset.recipient,
     retiredRecipients: asset.retired_recipients,

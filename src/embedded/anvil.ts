@@ -77,12 +77,18 @@ export async function startAnvil(options: AnvilOptions): Promise<RunningAnvil> {
   void exited.then(() => process.removeListener('exit', ending))
   const rpcUrl = `http://127.0.0.1:${port}`
   const rpc = (method: string, ...parameters: unknown[]) => call(rpcUrl, method, parameters)
-  await writeFile(claim, [process.pid, await startIdentity(process.pid), pid, await startIdentity(pid)].join('\n'), { mode: 0o600 })
+  await writeFile(
+    claim,
+    [process.pid, await startIdentity(process.pid), pid, await startIdentity(pid)].join('\n'),
+    { mode: 0o600 },
+  )
   if (!(await answers(rpc, child))) {
     child.kill('SIGKILL')
     await exited
     const said = await readFile(join(options.dataFolder, 'anvil.log'), 'utf8').catch(() => '')
-    throw new AnvilUnavailable(`The development chain did not start. It said:\n${said.trim().split('\n').slice(-10).join('\n')}`)
+    throw new AnvilUnavailable(
+      `The development chain did not start. It said:\n${said.trim().split('\n').slice(-10).join('\n')}`,
+    )
   }
   let stopping: Promise<void> | undefined
   const stop = async () => {
@@ -93,7 +99,10 @@ export async function startAnvil(options: AnvilOptions): Promise<RunningAnvil> {
     await rm(claim, { force: true })
   }
   return {
-    rpcUrl, pid, rpc, exited,
+    rpcUrl,
+    pid,
+    rpc,
+    exited,
     stop() {
       stopping ??= stop()
       return stopping
@@ -107,22 +116,48 @@ function findAnvil(): string {
   const require = createRequire(import.meta.url)
   try {
     const wrapper = require.resolve('@foundry-rs/anvil/package.json')
-    return join(dirname(createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`)), 'bin', 'anvil')
+    return join(
+      dirname(createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`)),
+      'bin',
+      'anvil',
+    )
   } catch (cause) {
-    throw new AnvilUnavailable(`No development chain is installed for ${platform}. Install the optional dependencies (npm ci).`, { cause })
+    throw new AnvilUnavailable(
+      `No development chain is installed for ${platform}. Install the optional dependencies (npm ci).`,
+      { cause },
+    )
   }
 }
 
-async function launch(program: string, port: number, { dataFolder, chainId, mining, environment }: AnvilOptions): Promise<ChildProcess> {
+async function launch(
+  program: string,
+  port: number,
+  { dataFolder, chainId, mining, environment }: AnvilOptions,
+): Promise<ChildProcess> {
   const args = [
-    ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--hardfork', 'prague'],
+    ...[
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      '--chain-id',
+      String(chainId),
+      '--hardfork',
+      'prague',
+    ],
     ...['--slots-in-an-epoch', SLOTS_IN_AN_EPOCH, '--no-cors', '--quiet'],
     ...['--state', join(dataFolder, 'state.json'), '--state-interval', SAVE_SECONDS],
-    ...(mining.kind === 'manual' ? ['--no-mining'] : ['--block-time', String(mining.seconds), '--mixed-mining']),
+    ...(mining.kind === 'manual'
+      ? ['--no-mining']
+      : ['--block-time', String(mining.seconds), '--mixed-mining']),
   ]
   const { PATH = '/usr/local/bin:/usr/bin:/bin' } = environment
-  const death = process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { env: { PATH } }).status === 0
-  const [file = program, ...rest] = death ? ['setpriv', '--pdeathsig', 'TERM', program, ...args] : [program, ...args]
+  const death =
+    process.platform === 'linux' &&
+    spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { env: { PATH } }).status === 0
+  const [file = program, ...rest] = death
+    ? ['setpriv', '--pdeathsig', 'TERM', program, ...args]
+    : [program, ...args]
   const log = await open(join(dataFolder, 'anvil.log'), 'w', 0o600)
   try {
     // a group of its own: Ctrl-C in a terminal is ours to handle, so that it is stopped after those who use it
@@ -137,8 +172,14 @@ async function endLeftBehind(claim: string, log: (line: string) => void): Promis
   const text = await readFile(claim, 'utf8').catch(() => undefined)
   if (text === undefined) return
   const [ownerPid, ownerStarted, pid, started] = text.split('\n')
-  if (ownerStarted !== undefined && (await startIdentity(Number(ownerPid))) === ownerStarted && (await startIdentity(Number(pid))) === started)
-    throw new AnvilUnavailable(`The development chain is in use by process ${ownerPid}. Stop it first.`)
+  if (
+    ownerStarted !== undefined &&
+    (await startIdentity(Number(ownerPid))) === ownerStarted &&
+    (await startIdentity(Number(pid))) === started
+  )
+    throw new AnvilUnavailable(
+      `The development chain is in use by process ${ownerPid}. Stop it first.`,
+    )
   const isOurs = async () => (await startIdentity(Number(pid))) === started
   if (started !== undefined && (await isOurs())) {
     log('stopping the chain that a former run left behind')
@@ -154,7 +195,10 @@ async function endLeftBehind(claim: string, log: (line: string) => void): Promis
 async function answers(rpc: RunningAnvil['rpc'], child: ChildProcess): Promise<boolean> {
   const patience = AbortSignal.timeout(START_PATIENCE_MS)
   while (!patience.aborted && child.exitCode === null && child.signalCode === null) {
-    const answered = await rpc('eth_chainId').then(() => true, () => false)
+    const answered = await rpc('eth_chainId').then(
+      () => true,
+      () => false,
+    )
     // whoever answers must be it: another program may have got the port first
     if (answered && child.exitCode === null) return true
     await pause(POLL_MS)
@@ -189,7 +233,11 @@ function freePort(): Promise<number> {
     server.once('error', reject)
     server.listen(0, '127.0.0.1', () => {
       const address = server.address()
-      server.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port'))))
+      server.close(() =>
+        typeof address === 'object' && address
+          ? resolve(address.port)
+          : reject(new Error('no port')),
+      )
     })
   })
 }

@@ -1,22 +1,14 @@
-import { type Abi, encodeAbiParameters, encodeFunctionData, type Hex, parseSignature } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import { type Abi, encodeAbiParameters, encodeFunctionData, type Hex } from 'viem'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import batchAccount from '../../../contracts/artifacts/BatchAccount.json' with { type: 'json' }
 import devStablecoin from '../../../contracts/artifacts/DevStablecoin.json' with { type: 'json' }
 import feeToken from '../../../contracts/artifacts/FeeToken.json' with { type: 'json' }
 import logForger from '../../../contracts/artifacts/LogForger.json' with { type: 'json' }
-import router from '../../../contracts/artifacts/Router.json' with { type: 'json' }
 import silentToken from '../../../contracts/artifacts/SilentToken.json' with { type: 'json' }
-import { transferCall } from '../../../test/chain.ts'
 import { orderOf, registeredHash } from '../../../test/orders.ts'
+import { openSetting, type Setting, stranger } from '../../../test/payment-setting.ts'
 import { auditLedger } from '../../ledger/audit.ts'
-import { openSetting, type Setting, stranger } from './setting.fixture.ts'
 
 // What looks like a payment and is none, each made for real on the chain.
-
-/** The key of the chain's second and third payer, which everyone knows. */
-const OTHER_KEY = '0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e'
-const FIRST_KEY = '0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba'
 
 let setting: Setting
 let round: ReturnType<Setting['rounds']>
@@ -35,7 +27,9 @@ afterAll(async () => {
 
 // an order that an earlier test left open would be the one that a near miss is put to
 beforeEach(async () => {
-  await setting.database.sql(`update orders set status = 'expired' where status in ('pending', 'confirming')`)
+  await setting.database.sql(
+    `update orders set status = 'expired' where status in ('pending', 'confirming')`,
+  )
 })
 
 const confirm = async () => {
@@ -44,7 +38,8 @@ const confirm = async () => {
     await round.once()
   }
 }
-const encode = (abi: readonly object[], functionName: string, args: readonly unknown[]) => encodeFunctionData({ abi: abi as Abi, functionName, args })
+const encode = (abi: readonly object[], functionName: string, args: readonly unknown[]) =>
+  encodeFunctionData({ abi: abi as Abi, functionName, args })
 const deploy = (bytecode: string) => setting.chain.deploy(bytecode)
 const fake = () =>
   setting.chain.deploy(
@@ -66,7 +61,11 @@ test('the same transfer of a worthless token with the same name is no payment, a
   const { chain, payer } = setting
   const { id, amount } = await setting.order()
   const token = await fake()
-  await chain.send({ from: chain.payers[4] ?? '', to: token, data: encode(devStablecoin.abi, 'mint', [payer, amount]) })
+  await chain.send({
+    from: chain.payers[4] ?? '',
+    to: token,
+    data: encode(devStablecoin.abi, 'mint', [payer, amount]),
+  })
   const hash = await chain.pay({ from: payer, amount, token })
   await confirm()
   expect(await outcome(id)).toEqual(untouched)
@@ -78,20 +77,31 @@ test('a token that is often mistaken for the accepted one waits for an operator 
   const token = await fake()
   const watching = setting.rounds({ assets: [{ ...asset, mistakenFor: [token] }] })
   const { id, amount } = await setting.order()
-  await chain.send({ from: chain.payers[4] ?? '', to: token, data: encode(devStablecoin.abi, 'mint', [payer, amount]) })
+  await chain.send({
+    from: chain.payers[4] ?? '',
+    to: token,
+    data: encode(devStablecoin.abi, 'mint', [payer, amount]),
+  })
   await round.once()
   const hash = await chain.pay({ from: payer, amount, token })
   await chain.mine(2)
   await watching.once()
   expect(await outcome(id)).toEqual(untouched)
-  expect(await setting.transfer(hash)).toMatchObject({ state: 'unmatched', note: 'this token is not accepted' })
+  expect(await setting.transfer(hash)).toMatchObject({
+    state: 'unmatched',
+    note: 'this token is not accepted',
+  })
 })
 
 test('a log with the same topics from another contract is no payment', async () => {
   const { chain, payer } = setting
   const { id, amount } = await setting.order()
   const forger = await deploy(logForger.bytecode)
-  const hash = await chain.send({ from: payer, to: forger, data: encode(logForger.abi, 'forge', [payer, chain.recipient, amount]) })
+  const hash = await chain.send({
+    from: payer,
+    to: forger,
+    data: encode(logForger.abi, 'forge', [payer, chain.recipient, amount]),
+  })
   await registeredHash(setting.database, id, hash)
   await confirm()
   expect(await outcome(id)).toMatchObject({ status: 'pending', reason: null })
@@ -102,7 +112,11 @@ test('another amount than the order asks for is reviewed with what was received'
   const { id, amount } = await setting.order()
   await chain.pay({ from: payer, amount: amount - 1n })
   await confirm()
-  expect(await outcome(id)).toEqual({ status: 'review_required', reason: 'amount_mismatch', received: amount - 1n })
+  expect(await outcome(id)).toEqual({
+    status: 'review_required',
+    reason: 'amount_mismatch',
+    received: amount - 1n,
+  })
 })
 
 test('a payment from an unknown wallet is unmatched, and one to an unknown recipient is not noticed', async () => {
@@ -116,85 +130,14 @@ test('a payment from an unknown wallet is unmatched, and one to an unknown recip
   expect(await setting.transfer(elsewhere)).toBeUndefined()
 })
 
-test('a router that spends an allowance delivers value, and is reviewed as not direct', async () => {
-  const { chain, payer } = setting
-  const { id, amount } = await setting.order()
-  const contract = await deploy(router.bytecode)
-  await chain.send({ from: payer, to: chain.token, data: encode(devStablecoin.abi, 'approve', [contract, amount]) })
-  await chain.send({ from: payer, to: contract, data: encode(router.abi, 'pay', [chain.token, chain.recipient, amount]) })
-  await confirm()
-  expect(await outcome(id)).toEqual({ status: 'review_required', reason: 'not_direct', received: amount })
-})
-
-test('a stranger who spends the payer\'s allowance is not direct', async () => {
-  const { chain, payer } = setting
-  const { id, amount } = await setting.order()
-  const spender = chain.payers[3] ?? ''
-  await chain.send({ from: payer, to: chain.token, data: encode(devStablecoin.abi, 'approve', [spender, amount]) })
-  await chain.mine()
-  await chain.send({ from: spender, to: chain.token, data: encode(devStablecoin.abi, 'transferFrom', [payer, chain.recipient, amount]) })
-  await confirm()
-  expect(await outcome(id)).toMatchObject({ status: 'review_required', reason: 'not_direct' })
-})
-
-test('an EIP-3009 authorization that somebody else sends is not direct', async () => {
-  const { chain, payer } = setting
-  const { id, amount } = await setting.order()
-  const account = privateKeyToAccount(FIRST_KEY)
-  const message = { from: payer as Hex, to: chain.recipient as Hex, value: amount, validAfter: 0n, validBefore: 10n ** 12n, nonce: `0x${'ab'.repeat(32)}` as Hex }
-  const fields = [
-    ['from', 'address'], ['to', 'address'], ['value', 'uint256'], ['validAfter', 'uint256'], ['validBefore', 'uint256'], ['nonce', 'bytes32'],
-  ] as const
-  const signature = await account.signTypedData({
-    domain: { ...setting.asset.signingDomain, chainId: 31_337, verifyingContract: chain.token as Hex },
-    types: { TransferWithAuthorization: fields.map(([name, type]) => ({ name, type })) },
-    primaryType: 'TransferWithAuthorization',
-    message,
-  })
-  const { r, s, v } = parseSignature(signature)
-  const abi = devStablecoin.abi.filter((item) => item.name === 'transferWithAuthorization' && item.inputs?.length === 9)
-  const data = encode(abi, 'transferWithAuthorization', [message.from, message.to, amount, 0n, message.validBefore, message.nonce, Number(v), r, s])
-  const hash = await chain.send({ from: chain.payers[3] ?? '', to: chain.token, data })
-  await confirm()
-  expect(await setting.transfer(hash)).toMatchObject({ order_id: id })
-  expect(await outcome(id)).toMatchObject({ status: 'review_required', reason: 'not_direct' })
-})
-
-test('an upgraded account (EIP-7702) pays directly with a plain transfer, and not by a batch, its own or a relayer\'s', async () => {
-  const { chain } = setting
-  const account = privateKeyToAccount(OTHER_KEY)
-  const wallet = account.address.toLowerCase()
-  const { payerAccount } = await import('../../../test/orders.ts')
-  const accountId = await payerAccount(setting.database, wallet)
-  const implementation = await deploy(batchAccount.bytecode)
-  await chain.rpc('anvil_setCode', wallet, `0xef0100${implementation.slice(2)}`)
-
-  const plain = await setting.order({ accountId, payer: wallet })
-  const hash = await chain.pay({ from: wallet, amount: plain.amount })
-  await confirm()
-  expect(await orderOf(setting.database, plain.id)).toMatchObject({ status: 'completed', tx_hash: hash })
-
-  for (const sender of [wallet, chain.payers[3] ?? '']) {
-    const batched = await setting.order({ accountId, payer: wallet })
-    const calls = [{ to: chain.token, data: transferCall(chain.recipient, batched.amount) }]
-    await chain.send({ from: sender, to: wallet, data: encode(batchAccount.abi, 'execute', [calls]) })
-    await confirm()
-    expect(await outcome(batched.id)).toMatchObject({ status: 'review_required', reason: 'not_direct' })
-  }
-})
-
-test('bytes that a wallet appends to a plain transfer do not make it indirect', async () => {
-  const { chain, payer } = setting
-  const { id, amount } = await setting.order()
-  await chain.send({ from: payer, to: chain.token, data: `${transferCall(chain.recipient, amount)}${'80218021'.repeat(8)}` })
-  await confirm()
-  expect((await orderOf(setting.database, id)).status).toBe('completed')
-})
-
 test('nothing and dust are no payment and open no review', async () => {
   const { chain, payer } = setting
   const { id } = await setting.order()
-  const nothing = await chain.send({ from: chain.payers[3] ?? '', to: chain.token, data: encode(devStablecoin.abi, 'transferFrom', [payer, chain.recipient, 0n]) })
+  const nothing = await chain.send({
+    from: chain.payers[3] ?? '',
+    to: chain.token,
+    data: encode(devStablecoin.abi, 'transferFrom', [payer, chain.recipient, 0n]),
+  })
   const dust = await chain.pay({ from: payer, amount: 9_999n })
   await confirm()
   expect(await outcome(id)).toEqual(untouched)
@@ -207,7 +150,11 @@ test('a token that answers false and logs nothing moved nothing', async () => {
   const token = await deploy(silentToken.bytecode)
   const other = { ...asset, tokenAddress: token }
   const { id, amount } = await setting.order()
-  await setting.database.db.updateTable('orders').set({ token_address: token }).where('id', '=', id).execute()
+  await setting.database.db
+    .updateTable('orders')
+    .set({ token_address: token })
+    .where('id', '=', id)
+    .execute()
   const hash = await chain.pay({ from: payer, amount, token })
   await registeredHash(setting.database, id, hash)
   const watching = setting.rounds({ assets: [other] })
@@ -219,13 +166,23 @@ test('a token that answers false and logs nothing moved nothing', async () => {
 test('a token that keeps a fee shows as drift between what it logs and what it delivers', async () => {
   const { chain, payer, asset } = setting
   const token = await deploy(feeToken.bytecode)
-  const watching = setting.rounds({ assets: [{ ...asset, assetId: 'fee_token', tokenAddress: token }] })
+  const watching = setting.rounds({
+    assets: [{ ...asset, assetId: 'fee_token', tokenAddress: token }],
+  })
   await watching.once()
   const { reconciliationReports } = await import('./reconciliation/service.ts')
-  expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject([{ ok: true, received: 0n }])
-  await chain.send({ from: payer, to: token, data: encode(feeToken.abi, 'mint', [payer, 10_000_000n]) })
+  expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject(
+    [{ ok: true, received: 0n }],
+  )
+  await chain.send({
+    from: payer,
+    to: token,
+    data: encode(feeToken.abi, 'mint', [payer, 10_000_000n]),
+  })
   await chain.pay({ from: payer, amount: 10_000_000n, token })
   await chain.mine(2)
   await watching.once()
-  expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject([{ ok: false, drift: -1_000_000n }])
+  expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject(
+    [{ ok: false, drift: -1_000_000n }],
+  )
 })

@@ -9,18 +9,30 @@ import type { WatchedChain } from './watched.ts'
 import type { Watcher } from './worker.ts'
 
 /** Groups accepted assets by chain and opens each chain's nodes. `rpcUrls` are by asset id. Asks nothing yet. */
-export function openWatchedChains(assets: readonly AcceptedAsset[], rpcUrls: Readonly<Record<string, readonly string[]>>, clock: Clock): WatchedChain[] {
+export function openWatchedChains(
+  assets: readonly AcceptedAsset[],
+  rpcUrls: Readonly<Record<string, readonly string[]>>,
+  clock: Clock,
+): WatchedChain[] {
   return [...Map.groupBy(assets, (asset) => asset.chainId)].map(([chainId, onChain]) => {
     const urls = [...new Set(onChain.flatMap((asset) => rpcUrls[asset.assetId] ?? []))]
     const [first] = onChain as [AcceptedAsset]
     const { networkName, safeBlocks, finalizedBlocks } = first
-    return { chain: openEvmChain({ chainId, networkName, rpcUrls: urls, safeBlocks, finalizedBlocks }, clock), assets: onChain }
+    return {
+      chain: openEvmChain(
+        { chainId, networkName, rpcUrls: urls, safeBlocks, finalizedBlocks },
+        clock,
+      ),
+      assets: onChain,
+    }
   })
 }
 
 /** Checks every asset on every node, chain by chain. Throws NodeUnavailable while nodes do not answer. */
-export function checkAssets(chains: readonly WatchedChain[]): Promise<AssetProblems[]> {
-  return Promise.all(chains.flatMap(({ chain, assets }) => assets.map((asset) => checkAsset(chain, asset))))
+function checkAssets(chains: readonly WatchedChain[]): Promise<AssetProblems[]> {
+  return Promise.all(
+    chains.flatMap(({ chain, assets }) => assets.map((asset) => checkAsset(chain, asset))),
+  )
 }
 
 /** What orders ask about chains, answered by what is watched. */
@@ -33,21 +45,38 @@ export interface PaymentChains extends Chains {
 const HEALTHY_FOR_MS = 90_000
 
 /** Joins the watched chains and their watcher into what orders need. An asset takes no orders before its check has passed. */
-export function paymentChains({ chains, watcher, clock }: { chains: readonly WatchedChain[]; watcher: Pick<Watcher, 'wake' | 'status'>; clock: Clock }): PaymentChains {
+export function paymentChains({
+  chains,
+  watcher,
+  clock,
+}: {
+  chains: readonly WatchedChain[]
+  watcher: Pick<Watcher, 'wake' | 'status'>
+  clock: Clock
+}): PaymentChains {
   const passed = new Set<string>()
   const all = chains.flatMap(({ assets }) => assets)
-  const chainOf = (chainId: bigint): WatchedChain | undefined => chains.find(({ chain }) => BigInt(chain.chainId) === chainId)
+  const chainOf = (chainId: bigint): WatchedChain | undefined =>
+    chains.find(({ chain }) => BigInt(chain.chainId) === chainId)
   return {
     assets: () => all.map((asset) => shown(asset, asset.enabled && passed.has(asset.assetId))),
     requiredDepth(asset, amountMicro) {
       const accepted = all.find((candidate) => candidate.assetId === asset.asset_id)
       if (!accepted) return { confirmations: 0, tag: 'finalized' }
-      const { rule, blocks } = requiredDepth(accepted, amountMicro, chainOf(asset.chain_id)?.chain.nodes.length ?? 0)
+      const { rule, blocks } = requiredDepth(
+        accepted,
+        amountMicro,
+        chainOf(asset.chain_id)?.chain.nodes.length ?? 0,
+      )
       return { confirmations: blocks, tag: rule }
     },
     isHealthy(chainId) {
       const status = watcher.status().find((each) => each.chainId === chainId)
-      return status?.healthy === true && status.lastReadAt !== undefined && clock.now().getTime() - status.lastReadAt.getTime() < HEALTHY_FOR_MS
+      return (
+        status?.healthy === true &&
+        status.lastReadAt !== undefined &&
+        clock.now().getTime() - status.lastReadAt.getTime() < HEALTHY_FOR_MS
+      )
     },
     async codeAt(chainId, address) {
       const watched = chainOf(chainId)

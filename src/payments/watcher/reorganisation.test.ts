@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { orderOf } from '../../../test/orders.ts'
+import { openSetting, type Setting } from '../../../test/payment-setting.ts'
 import { auditLedger } from '../../ledger/audit.ts'
-import { openSetting, type Setting } from './setting.fixture.ts'
 
 let setting: Setting
 let round: ReturnType<Setting['rounds']>
@@ -28,28 +28,32 @@ const block = async (count = 1) => {
   }
 }
 /** Makes another branch of so many blocks, with transactions at a distance from where it begins. */
-const reorganise = (depth: number, transactions: readonly [raw: unknown, at: number][] = []) => setting.chain.rpc('anvil_reorg', depth, transactions)
+const reorganise = (depth: number, transactions: readonly [raw: unknown, at: number][] = []) =>
+  setting.chain.rpc('anvil_reorg', depth, transactions)
 const raw = (hash: string) => setting.chain.rpc('eth_getRawTransactionByHash', hash)
 const order = (id: string) => orderOf(setting.database, id)
 
-test.each([1, 5])('%i blocks deep, before the credit: the order waits again, and the transfer that is mined again pays it', async (depth) => {
-  const { id, amount } = await setting.order()
-  const large = await setting.order({ amount: amount + 3_000_000_000n })
-  await block(depth)
-  const hash = await setting.chain.pay({ from: setting.payer, amount: large.amount })
-  await block()
-  const signed = await raw(hash)
-  expect(await order(large.id)).toMatchObject({ status: 'confirming', tx_hash: hash })
-  await reorganise(depth)
-  await block()
-  expect(await order(large.id)).toMatchObject({ status: 'confirming', tx_hash: null })
-  expect(await setting.transfer(hash)).toMatchObject({ state: 'orphaned' })
-  expect(round.status().reorganisations).toBeGreaterThan(0)
-  await setting.chain.rpc('eth_sendRawTransaction', signed)
-  await block(4)
-  expect(await order(large.id)).toMatchObject({ status: 'completed', tx_hash: hash })
-  expect((await order(id)).status).toBe('pending')
-})
+test.each([1, 5])(
+  '%i blocks deep, before the credit: the order waits again, and the transfer that is mined again pays it',
+  async (depth) => {
+    const { id, amount } = await setting.order()
+    const large = await setting.order({ amount: amount + 3_000_000_000n })
+    await block(depth)
+    const hash = await setting.chain.pay({ from: setting.payer, amount: large.amount })
+    await block()
+    const signed = await raw(hash)
+    expect(await order(large.id)).toMatchObject({ status: 'confirming', tx_hash: hash })
+    await reorganise(depth)
+    await block()
+    expect(await order(large.id)).toMatchObject({ status: 'confirming', tx_hash: null })
+    expect(await setting.transfer(hash)).toMatchObject({ state: 'orphaned' })
+    expect(round.status().reorganisations).toBeGreaterThan(0)
+    await setting.chain.rpc('eth_sendRawTransaction', signed)
+    await block(4)
+    expect(await order(large.id)).toMatchObject({ status: 'completed', tx_hash: hash })
+    expect((await order(id)).status).toBe('pending')
+  },
+)
 
 test('that moves a transfer to another block changes nothing but its block', async () => {
   const { id, amount } = await setting.order({ amount: 3_100_000_000n })
@@ -69,11 +73,18 @@ test('after the credit: the order is reviewed, nothing is credited twice when th
   const before = await setting.totals()
   await reorganise(4)
   await block()
-  expect(await order(id)).toMatchObject({ status: 'review_required', review_reason: 'reorged_after_credit' })
+  expect(await order(id)).toMatchObject({
+    status: 'review_required',
+    review_reason: 'reorged_after_credit',
+  })
   expect(await setting.transfer(hash)).toMatchObject({ state: 'orphaned' })
   await setting.chain.rpc('eth_sendRawTransaction', signed)
   await block(3)
-  expect(await order(id)).toMatchObject({ status: 'completed', tx_hash: hash, review_resolution: 'restored' })
+  expect(await order(id)).toMatchObject({
+    status: 'completed',
+    tx_hash: hash,
+    review_resolution: 'restored',
+  })
   expect(await setting.totals()).toEqual(before)
   await block(4)
   expect(await setting.transfer(hash)).toMatchObject({ state: 'final' })
@@ -94,10 +105,16 @@ test('that drops a transaction for good lets another transfer of the payer pay t
 test('deeper than is remembered stops the watcher, says so, and credits nothing', async () => {
   const { id, amount } = await setting.order()
   await block(2)
-  await setting.database.sql('delete from chain_blocks where number < (select block - 2 from chain_cursors)')
+  await setting.database.sql(
+    'delete from chain_blocks where number < (select block - 2 from chain_cursors)',
+  )
   await reorganise(12)
   await setting.chain.pay({ from: setting.payer, amount })
   await block(3)
-  expect(round.status()).toMatchObject({ healthy: false, stopped: true, trouble: expect.stringMatching(/further back than is remembered/) })
+  expect(round.status()).toMatchObject({
+    healthy: false,
+    stopped: true,
+    trouble: expect.stringMatching(/further back than is remembered/),
+  })
   expect((await order(id)).status).toBe('pending')
 })

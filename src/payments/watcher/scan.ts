@@ -1,4 +1,10 @@
-import { askAgreed, askAll, type Header, NodesDisagree, type TransferLog } from '../../chains/chain.ts'
+import {
+  askAgreed,
+  askAll,
+  type Header,
+  NodesDisagree,
+  type TransferLog,
+} from '../../chains/chain.ts'
 import { rewind } from './rewind.ts'
 import * as store from './store.ts'
 import { recipientsOf, tokensOf, type WatchedChain, type WatcherDeps } from './watched.ts'
@@ -14,14 +20,18 @@ export interface Scanned {
 }
 
 /** How many blocks of the past are remembered at least: a deeper reorganisation stops the watcher. */
-export const KNOWN_BLOCKS_MIN = 64
+const KNOWN_BLOCKS_MIN = 64
 
 /**
  * Reads the next blocks of a chain, at most `range`. What is written down was said by every node alike, about one
  * branch of the chain: the hashes of its first and last block are the same before and after the transfers are asked for.
  * Throws NodeUnavailable, NodesDisagree or RangeRefused, and then nothing was written.
  */
-export async function scanStep(deps: WatcherDeps, watched: WatchedChain, range: bigint): Promise<Scanned> {
+export async function scanStep(
+  deps: WatcherDeps,
+  watched: WatchedChain,
+  range: bigint,
+): Promise<Scanned> {
   const { chain } = watched
   const chainId = BigInt(chain.chainId)
   const head = await lowestHead(watched)
@@ -53,40 +63,81 @@ export async function scanStep(deps: WatcherDeps, watched: WatchedChain, range: 
     await store.forgetBlocks(tx, chainId, head.finalized, KNOWN_BLOCKS_MIN)
     return true
   })
-  return { outcome: moved ? 'read' : 'overtaken', head, behind: head.latest - last, transfers: found.length }
+  return {
+    outcome: moved ? 'read' : 'overtaken',
+    head,
+    behind: head.latest - last,
+    transfers: found.length,
+  }
 }
 
 async function lowestHead({ chain }: WatchedChain): Promise<store.ReadHead> {
   const heads = await askAll(chain, (node) => node.heads())
   const lowest = heads.reduce((low, each) => (each.latest.number < low.latest.number ? each : low))
-  const least = (of: (each: (typeof heads)[number]) => bigint) => heads.map(of).reduce((low, each) => (each < low ? each : low))
-  return { latest: lowest.latest.number, at: lowest.latest.at, safe: least((each) => each.safe), finalized: least((each) => each.finalized) }
+  const least = (of: (each: (typeof heads)[number]) => bigint) =>
+    heads.map(of).reduce((low, each) => (each < low ? each : low))
+  return {
+    latest: lowest.latest.number,
+    at: lowest.latest.at,
+    safe: least((each) => each.safe),
+    finalized: least((each) => each.finalized),
+  }
 }
 
 /** Blocks that all nodes have, with the same hash. */
-async function agreedBlocks<const N extends readonly bigint[]>({ chain }: WatchedChain, numbers: N): Promise<{ -readonly [K in keyof N]: Header }> {
-  const headers = await askAgreed(chain, `blocks ${numbers.join(', ')}`, (node) => node.headers(numbers))
-  if (headers.some((header, index) => header?.number !== numbers[index])) throw new NodesDisagree(`the nodes of ${chain.networkName} do not have the blocks ${numbers.join(', ')}`)
+async function agreedBlocks<const N extends readonly bigint[]>(
+  { chain }: WatchedChain,
+  numbers: N,
+): Promise<{ -readonly [K in keyof N]: Header }> {
+  const headers = await askAgreed(chain, `blocks ${numbers.join(', ')}`, (node) =>
+    node.headers(numbers),
+  )
+  if (headers.some((header, index) => header?.number !== numbers[index]))
+    throw new NodesDisagree(
+      `the nodes of ${chain.networkName} do not have the blocks ${numbers.join(', ')}`,
+    )
   // as many as were asked for, each checked above
   return headers as { -readonly [K in keyof N]: Header }
 }
 
-function agreedTransfers(watched: WatchedChain, fromBlock: bigint, toBlock: bigint): Promise<TransferLog[]> {
-  const query = { tokens: tokensOf(watched), parties: recipientsOf(watched), direction: 'to', fromBlock, toBlock } as const
-  return askAgreed(watched.chain, `transfers in blocks ${fromBlock} to ${toBlock}`, async (node) => (await node.transfers(query)).sort(byPlace))
+function agreedTransfers(
+  watched: WatchedChain,
+  fromBlock: bigint,
+  toBlock: bigint,
+): Promise<TransferLog[]> {
+  const query = {
+    tokens: tokensOf(watched),
+    parties: recipientsOf(watched),
+    direction: 'to',
+    fromBlock,
+    toBlock,
+  } as const
+  return askAgreed(watched.chain, `transfers in blocks ${fromBlock} to ${toBlock}`, async (node) =>
+    (await node.transfers(query)).sort(byPlace),
+  )
 }
 
 /** Checks that ends and transfers belong to one branch, and gives the time of each block with a transfer. */
-async function sameBranch(watched: WatchedChain, [before, end]: [Header, Header], found: readonly TransferLog[]): Promise<(block: bigint) => Date> {
+async function sameBranch(
+  watched: WatchedChain,
+  [before, end]: [Header, Header],
+  found: readonly TransferLog[],
+): Promise<(block: bigint) => Date> {
   const numbers = [...new Set([end.number, ...found.map((transfer) => transfer.block)])]
   // the first block comes last: what changed below it while we read shows there
   const after = await agreedBlocks(watched, [...numbers, before.number])
   const headers = new Map(after.map((header) => [header.number, header]))
-  const changed = headers.get(before.number)?.hash !== before.hash || headers.get(end.number)?.hash !== end.hash
+  const changed =
+    headers.get(before.number)?.hash !== before.hash || headers.get(end.number)?.hash !== end.hash
   if (changed || found.some((transfer) => headers.get(transfer.block)?.hash !== transfer.blockHash))
     throw new NodesDisagree(`${watched.chain.networkName} was reorganised while it was read`)
-  const outside = found.find((transfer) => transfer.block <= before.number || transfer.block > end.number)
-  if (outside) throw new NodesDisagree(`a node of ${watched.chain.networkName} lists a transfer outside of the blocks that were asked for`)
+  const outside = found.find(
+    (transfer) => transfer.block <= before.number || transfer.block > end.number,
+  )
+  if (outside)
+    throw new NodesDisagree(
+      `a node of ${watched.chain.networkName} lists a transfer outside of the blocks that were asked for`,
+    )
   return (block) => headers.get(block)?.at ?? end.at
 }
 

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
-import type { ChainDepth } from '../../chains/depth.ts'
 import type { Header, TransferLog } from '../../chains/chain.ts'
+import type { ChainDepth } from '../../chains/depth.ts'
 import type { Database, Tx } from '../../db/database.ts'
 import type { DB, TransferState } from '../../db/schema.ts'
 
@@ -20,11 +20,20 @@ export interface ReadHead extends ChainDepth {
 
 /** Where the chain was read to; undefined before the first time. */
 export function cursor(db: Database | Tx, chainId: bigint): Promise<Cursor | undefined> {
-  return db.selectFrom('chain_cursors').selectAll().where('chain_id', '=', chainId).executeTakeFirst()
+  return db
+    .selectFrom('chain_cursors')
+    .selectAll()
+    .where('chain_id', '=', chainId)
+    .executeTakeFirst()
 }
 
 /** Begins to read a chain after this block. Does nothing when another process was faster. */
-export async function startCursor(tx: Tx, chainId: bigint, block: Header, head: ReadHead): Promise<void> {
+export async function startCursor(
+  tx: Tx,
+  chainId: bigint,
+  block: Header,
+  head: ReadHead,
+): Promise<void> {
   await tx
     .insertInto('chain_cursors')
     .values({ chain_id: chainId, block: block.number, hash: block.hash, ...headColumns(head) })
@@ -34,7 +43,13 @@ export async function startCursor(tx: Tx, chainId: bigint, block: Header, head: 
 }
 
 /** Moves the cursor, if it still is where this process saw it. False: another process moved it, and nothing may be written. */
-export async function moveCursor(tx: Tx, from: KnownBlock, to: Header | KnownBlock, chainId: bigint, head: ReadHead): Promise<boolean> {
+export async function moveCursor(
+  tx: Tx,
+  from: KnownBlock,
+  to: Header | KnownBlock,
+  chainId: bigint,
+  head: ReadHead,
+): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('chain_cursors')
     .set({ block: to.number, hash: to.hash, ...headColumns(head), updated_at: sql<Date>`now()` })
@@ -46,7 +61,12 @@ export async function moveCursor(tx: Tx, from: KnownBlock, to: Header | KnownBlo
 }
 
 function headColumns(head: ReadHead) {
-  return { head_block: head.latest, head_at: head.at, safe_block: head.safe, finalized_block: head.finalized }
+  return {
+    head_block: head.latest,
+    head_at: head.at,
+    safe_block: head.safe,
+    finalized_block: head.finalized,
+  }
 }
 
 /** Remembers the hash of a block that was read. */
@@ -54,12 +74,19 @@ export async function rememberBlock(tx: Tx, chainId: bigint, block: Header): Pro
   await tx
     .insertInto('chain_blocks')
     .values({ chain_id: chainId, number: block.number, hash: block.hash, at: block.at })
-    .onConflict((conflict) => conflict.columns(['chain_id', 'number']).doUpdateSet({ hash: block.hash, at: block.at }))
+    .onConflict((conflict) =>
+      conflict.columns(['chain_id', 'number']).doUpdateSet({ hash: block.hash, at: block.at }),
+    )
     .execute()
 }
 
 /** Remembered blocks below or at a height, highest first. */
-export function knownBlocks(db: Database | Tx, chainId: bigint, upTo: bigint, limit: number): Promise<KnownBlock[]> {
+export function knownBlocks(
+  db: Database | Tx,
+  chainId: bigint,
+  upTo: bigint,
+  limit: number,
+): Promise<KnownBlock[]> {
   return db
     .selectFrom('chain_blocks')
     .select(['number', 'hash'])
@@ -71,28 +98,54 @@ export function knownBlocks(db: Database | Tx, chainId: bigint, upTo: bigint, li
 }
 
 /** Forgets blocks that are final and older than the newest `keep`. */
-export async function forgetBlocks(tx: Tx, chainId: bigint, finalized: bigint, keep: number): Promise<void> {
+export async function forgetBlocks(
+  tx: Tx,
+  chainId: bigint,
+  finalized: bigint,
+  keep: number,
+): Promise<void> {
   await sql`delete from chain_blocks where chain_id = ${chainId} and number < ${finalized} and number < (
-    select min(number) from (select number from chain_blocks where chain_id = ${chainId} order by number desc limit ${keep}) newest)`.execute(tx)
+    select min(number) from (select number from chain_blocks where chain_id = ${chainId} order by number desc limit ${keep}) newest)`.execute(
+    tx,
+  )
 }
 
 /** Forgets the blocks above a height: another branch has other ones there. */
 export async function forgetBlocksAbove(tx: Tx, chainId: bigint, height: bigint): Promise<void> {
-  await tx.deleteFrom('chain_blocks').where('chain_id', '=', chainId).where('number', '>', height).execute()
+  await tx
+    .deleteFrom('chain_blocks')
+    .where('chain_id', '=', chainId)
+    .where('number', '>', height)
+    .execute()
 }
 
 /**
  * Writes down transfers that were found. One that a reorganisation took away is seen again, in its new block;
  * what an operator decided about it stays decided.
  */
-export async function writeTransfers(tx: Tx, chainId: bigint, found: readonly TransferLog[], timeOf: (block: bigint) => Date): Promise<void> {
+export async function writeTransfers(
+  tx: Tx,
+  chainId: bigint,
+  found: readonly TransferLog[],
+  timeOf: (block: bigint) => Date,
+): Promise<void> {
   for (const transfer of found) {
-    const place = { block: transfer.block, block_hash: transfer.blockHash, block_at: timeOf(transfer.block) }
+    const place = {
+      block: transfer.block,
+      block_hash: transfer.blockHash,
+      block_at: timeOf(transfer.block),
+    }
     await tx
       .insertInto('chain_transfers')
       .values({
-        ...place, chain_id: chainId, tx_hash: transfer.txHash, log_position: transfer.position, token_address: transfer.token,
-        payer: transfer.payer, recipient: transfer.recipient, amount: String(transfer.amount),
+        ...place,
+        chain_id: chainId,
+        tx_hash: transfer.txHash,
+        log_position: transfer.position,
+        token_address: transfer.token,
+        payer: transfer.payer,
+        recipient: transfer.recipient,
+        amount: String(transfer.amount),
       })
       .onConflict((conflict) =>
         conflict.columns(['chain_id', 'tx_hash', 'log_position']).doUpdateSet({
@@ -119,7 +172,13 @@ export function lockTransfersAbove(tx: Tx, chainId: bigint, height: bigint): Pro
 }
 
 /** Transfers in one state up to a block, oldest first. */
-export function transfersIn(db: Database, chainId: bigint, state: TransferState, upTo: bigint, limit: number): Promise<Transfer[]> {
+export function transfersIn(
+  db: Database,
+  chainId: bigint,
+  state: TransferState,
+  upTo: bigint,
+  limit: number,
+): Promise<Transfer[]> {
   return db
     .selectFrom('chain_transfers')
     .selectAll()
@@ -134,7 +193,11 @@ export function transfersIn(db: Database, chainId: bigint, state: TransferState,
 }
 
 /** Transfers that are joined to an order which still waits for them, oldest first. */
-export function transfersToSettle(db: Database, chainId: bigint, limit: number): Promise<Transfer[]> {
+export function transfersToSettle(
+  db: Database,
+  chainId: bigint,
+  limit: number,
+): Promise<Transfer[]> {
   return db
     .selectFrom('chain_transfers')
     .innerJoin('orders', 'orders.id', 'chain_transfers.order_id')
@@ -142,7 +205,13 @@ export function transfersToSettle(db: Database, chainId: bigint, limit: number):
     .where('chain_transfers.chain_id', '=', chainId)
     .where('chain_transfers.state', '=', 'matched')
     .where((eb) =>
-      eb.or([eb('orders.status', '=', 'confirming'), eb.and([eb('orders.status', '=', 'review_required'), eb('orders.review_reason', '=', 'reorged_after_credit')])]),
+      eb.or([
+        eb('orders.status', '=', 'confirming'),
+        eb.and([
+          eb('orders.status', '=', 'review_required'),
+          eb('orders.review_reason', '=', 'reorged_after_credit'),
+        ]),
+      ]),
     )
     .orderBy('chain_transfers.block')
     .orderBy('chain_transfers.tx_hash')
@@ -166,7 +235,11 @@ export function lockTransfer(tx: Tx, seen: Transfer): Promise<Transfer | undefin
 }
 
 /** What becomes of a locked transfer. */
-export async function mark(tx: Tx, key: TransferKey, change: { state: TransferState; order_id?: string | null; note?: string | null }): Promise<void> {
+export async function mark(
+  tx: Tx,
+  key: TransferKey,
+  change: { state: TransferState; order_id?: string | null; note?: string | null },
+): Promise<void> {
   await tx
     .updateTable('chain_transfers')
     .set(change)
@@ -178,11 +251,20 @@ export async function mark(tx: Tx, key: TransferKey, change: { state: TransferSt
 
 /** Credited transfers that the finalized chain has passed: a reorganisation takes no more of them. */
 export async function finish(db: Database, chainId: bigint, finalized: bigint): Promise<void> {
-  await db.updateTable('chain_transfers').set({ state: 'final' }).where('chain_id', '=', chainId).where('state', '=', 'credited').where('block', '<=', finalized).execute()
+  await db
+    .updateTable('chain_transfers')
+    .set({ state: 'final' })
+    .where('chain_id', '=', chainId)
+    .where('state', '=', 'credited')
+    .where('block', '<=', finalized)
+    .execute()
 }
 
 /** Orders that registered this hash for another payer's wallet, and wait for it. */
-export function claimsByOthers(tx: Tx, transfer: Transfer): Promise<{ id: string; payer_account_id: bigint }[]> {
+export function claimsByOthers(
+  tx: Tx,
+  transfer: Transfer,
+): Promise<{ id: string; payer_account_id: bigint }[]> {
   return tx
     .selectFrom('order_hashes')
     .innerJoin('orders', 'orders.id', 'order_hashes.order_id')
@@ -201,6 +283,12 @@ export function claimsByOthers(tx: Tx, transfer: Transfer): Promise<{ id: string
 
 /** Whether a transfer waits to be joined or settled: then the chain is watched closely. */
 export async function transfersWait(db: Database, chainId: bigint): Promise<boolean> {
-  const found = await db.selectFrom('chain_transfers').select('tx_hash').where('chain_id', '=', chainId).where('state', 'in', ['seen', 'matched']).limit(1).executeTakeFirst()
+  const found = await db
+    .selectFrom('chain_transfers')
+    .select('tx_hash')
+    .where('chain_id', '=', chainId)
+    .where('state', 'in', ['seen', 'matched'])
+    .limit(1)
+    .executeTakeFirst()
   return found !== undefined
 }

@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { orderOf, payerAccount, pendingOrder, registeredHash, reservedAttempt } from '../../../test/orders.ts'
+import {
+  orderOf,
+  payerAccount,
+  pendingOrder,
+  registeredHash,
+  reservedAttempt,
+} from '../../../test/orders.ts'
+import { openSetting, type Setting, stranger } from '../../../test/payment-setting.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import { reconciliationReports } from './reconciliation/service.ts'
-import { openSetting, type Setting, stranger } from './setting.fixture.ts'
 
 let setting: Setting
 let round: ReturnType<Setting['rounds']>
@@ -49,9 +55,15 @@ describe('a payment', () => {
     await round.once()
     await round.once()
     expect(setting.troubles).toEqual([])
-    expect(await orderOf(database, id)).toMatchObject({ status: 'completed', tx_hash: hash, credit_micro: amount })
+    expect(await orderOf(database, id)).toMatchObject({
+      status: 'completed',
+      tx_hash: hash,
+      credit_micro: amount,
+    })
     expect((await setting.totals()).granted - before.granted).toBe(amount)
-    expect(await database.sql('select event from outbox where object_id = $1', [id])).toEqual([{ event: 'order.completed' }])
+    expect(await database.sql('select event from outbox where object_id = $1', [id])).toEqual([
+      { event: 'order.completed' },
+    ])
   })
 
   test('goes to the order that registered its hash, else to the oldest attempt, else to the oldest order', async () => {
@@ -64,10 +76,17 @@ describe('a payment', () => {
     const hash = await chain.pay({ from: payer, amount })
     await registeredHash(database, registered.id, hash)
     await confirm()
-    expect(await Promise.all([old, reserved, registered].map(({ id }) => statusOf(id)))).toEqual(['pending', 'confirming', 'completed'])
+    expect(await Promise.all([old, reserved, registered].map(({ id }) => statusOf(id)))).toEqual([
+      'pending',
+      'confirming',
+      'completed',
+    ])
     await chain.pay({ from: payer, amount })
     await confirm()
-    expect(await Promise.all([old, reserved].map(({ id }) => statusOf(id)))).toEqual(['pending', 'completed'])
+    expect(await Promise.all([old, reserved].map(({ id }) => statusOf(id)))).toEqual([
+      'pending',
+      'completed',
+    ])
     await chain.pay({ from: payer, amount })
     await confirm()
     expect(await statusOf(old.id)).toBe('completed')
@@ -95,11 +114,18 @@ describe('a payment', () => {
     const long = { createdAt: ago(40 * HOUR_MS), expiresAt: ago(39.5 * HOUR_MS) }
     const tooLate = await setting.order(long)
     await reservedAttempt(database, tooLate.id, ago(39.8 * HOUR_MS))
-    for (const { amount } of [reserved, unreserved, tooLate]) await chain.pay({ from: payer, amount })
+    for (const { amount } of [reserved, unreserved, tooLate])
+      await chain.pay({ from: payer, amount })
     await confirm()
     expect(await statusOf(reserved.id)).toBe('completed')
-    expect(await orderOf(database, unreserved.id)).toMatchObject({ status: 'review_required', review_reason: 'late_transfer' })
-    expect(await orderOf(database, tooLate.id)).toMatchObject({ status: 'review_required', review_reason: 'late_transfer' })
+    expect(await orderOf(database, unreserved.id)).toMatchObject({
+      status: 'review_required',
+      review_reason: 'late_transfer',
+    })
+    expect(await orderOf(database, tooLate.id)).toMatchObject({
+      status: 'review_required',
+      review_reason: 'late_transfer',
+    })
   })
 
   test('of a larger amount waits for its own depth: finalized above the limits', async () => {
@@ -122,7 +148,10 @@ describe('an order without a payment', () => {
     await registeredHash(database, id, failed)
     await confirm()
     expect(await orderOf(database, id)).toMatchObject({ status: 'pending', tx_hash: null })
-    const [attempt] = await database.sql<{ state: string }>('select state from order_attempts where order_id = $1', [id])
+    const [attempt] = await database.sql<{ state: string }>(
+      'select state from order_attempts where order_id = $1',
+      [id],
+    )
     expect(attempt).toEqual({ state: 'failed_onchain' })
     await chain.pay({ from: payer, amount })
     await confirm()
@@ -139,14 +168,22 @@ describe('an order without a payment', () => {
     await chain.send({ from: payer, to: payer, value: '0x0', nonce, gasPrice: '0x12a05f200' })
     await confirm()
     expect(await statusOf(cancelled.id)).toBe('pending')
-    expect(await database.sql('select refused from order_hashes where order_id = $1', [cancelled.id])).toEqual([{ refused: 'replaced' }])
+    expect(
+      await database.sql('select refused from order_hashes where order_id = $1', [cancelled.id]),
+    ).toEqual([{ refused: 'replaced' }])
 
     const spedUp = await setting.order()
     const slow = await chain.pay({ from: payer, amount: spedUp.amount, gasPrice: '0x77359400' })
     await registeredHash(database, spedUp.id, slow)
     await round.once()
-    const slowNonce = ((await chain.rpc('eth_getTransactionByHash', slow)) as { nonce: string }).nonce
-    const fast = await chain.pay({ from: payer, amount: spedUp.amount, nonce: slowNonce, gasPrice: '0x12a05f200' })
+    const slowNonce = ((await chain.rpc('eth_getTransactionByHash', slow)) as { nonce: string })
+      .nonce
+    const fast = await chain.pay({
+      from: payer,
+      amount: spedUp.amount,
+      nonce: slowNonce,
+      gasPrice: '0x12a05f200',
+    })
     await confirm()
     expect(await orderOf(database, spedUp.id)).toMatchObject({ status: 'completed', tx_hash: fast })
   })
@@ -158,18 +195,31 @@ describe('an order without a payment', () => {
     await registeredHash(database, id, hash)
     await confirm()
     expect(await statusOf(id)).toBe('pending')
-    expect(await database.sql('select refused from order_hashes where order_id = $1', [id])).toEqual([{ refused: 'wrong_recipient' }])
+    expect(
+      await database.sql('select refused from order_hashes where order_id = $1', [id]),
+    ).toEqual([{ refused: 'wrong_recipient' }])
   })
 
   test('is given up a day after its expiry by the time of the chain, never by the clock', async () => {
     const { chain, database } = setting
-    const order = await setting.order({ createdAt: ago(26 * HOUR_MS), expiresAt: ago(25 * HOUR_MS) })
+    const order = await setting.order({
+      createdAt: ago(26 * HOUR_MS),
+      expiresAt: ago(25 * HOUR_MS),
+    })
     await reservedAttempt(database, order.id, ago(25.5 * HOUR_MS))
-    const recent = await setting.order({ createdAt: ago(24 * HOUR_MS), expiresAt: ago(23 * HOUR_MS) })
+    const recent = await setting.order({
+      createdAt: ago(24 * HOUR_MS),
+      expiresAt: ago(23 * HOUR_MS),
+    })
     await reservedAttempt(database, recent.id, ago(23.5 * HOUR_MS))
     await chain.mine(3)
-    await setting.rounds({ clock: { now: () => ago(-48 * HOUR_MS), monotonicMs: () => performance.now() } }).once()
-    expect(await orderOf(database, order.id)).toMatchObject({ status: 'expired', payment_attempt_id: null })
+    await setting
+      .rounds({ clock: { now: () => ago(-48 * HOUR_MS), monotonicMs: () => performance.now() } })
+      .once()
+    expect(await orderOf(database, order.id)).toMatchObject({
+      status: 'expired',
+      payment_attempt_id: null,
+    })
     expect(await statusOf(recent.id)).toBe('confirming')
   })
 })
@@ -179,7 +229,11 @@ describe('a wallet that belongs to another account', () => {
     const { chain, database, asset } = setting
     const wallet = chain.payers[1] ?? ''
     const other = await payerAccount(database, wallet)
-    const theirs = await pendingOrder(database, asset, { accountId: other, payer: wallet, amount: 8_100_000n })
+    const theirs = await pendingOrder(database, asset, {
+      accountId: other,
+      payer: wallet,
+      amount: 8_100_000n,
+    })
     const thief = await setting.order({ amount: 8_100_000n })
     const hash = await chain.pay({ from: wallet, amount: 8_100_000n })
     await registeredHash(database, thief.id, hash)
@@ -196,6 +250,10 @@ describe('a wallet that belongs to another account', () => {
     const hash = await chain.pay({ from: exchange, amount })
     await registeredHash(database, id, hash)
     await confirm()
-    expect(await orderOf(database, id)).toMatchObject({ status: 'review_required', review_reason: 'payer_mismatch', received_micro: amount })
+    expect(await orderOf(database, id)).toMatchObject({
+      status: 'review_required',
+      review_reason: 'payer_mismatch',
+      received_micro: amount,
+    })
   })
 })

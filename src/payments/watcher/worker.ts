@@ -115,19 +115,26 @@ function watchChain(options: WatcherOptions, watched: WatchedChain): Room {
 }
 
 /** The rounds of one chain. `once` never throws and says whether to come back soon. */
-export function chainRound(options: Omit<WatcherOptions, 'chains' | 'busyMs' | 'idleMs'>, watched: WatchedChain): { once(): Promise<boolean>; status(): ChainStatus } {
+export function chainRound(
+  options: Omit<WatcherOptions, 'chains' | 'busyMs' | 'idleMs'>,
+  watched: WatchedChain,
+): { once(): Promise<boolean>; status(): ChainStatus } {
   const chainId = BigInt(watched.chain.chainId)
   const candidates = candidateRound(options, watched)
   const range = adaptiveRange()
-  let reconciledAtMs: number | undefined
-  let status: ChainStatus = {
-    chainId, healthy: false, lastReadAt: undefined, headAt: undefined, behind: 0n, trouble: 'not read yet', stopped: false,
-    disagreements: 0, reorganisations: 0, credited: 0,
-  }
+  const compare = comparison(options, watched)
+  let status = unread(chainId)
   const onTrouble = (error: unknown) => {
     const message = error instanceof Error ? error.message : 'unknown'
-    status = { ...status, trouble: message, disagreements: status.disagreements + (error instanceof NodesDisagree ? 1 : 0) }
-    options.onTrouble(`the chain ${watched.chain.networkName} could not be read; it is tried again`, error)
+    status = {
+      ...status,
+      trouble: message,
+      disagreements: status.disagreements + (error instanceof NodesDisagree ? 1 : 0),
+    }
+    options.onTrouble(
+      `the chain ${watched.chain.networkName} could not be read; it is tried again`,
+      error,
+    )
   }
   const read = async () => {
     const scanned = await catchUp(options, watched, range, () => {
@@ -139,15 +146,15 @@ export function chainRound(options: Omit<WatcherOptions, 'chains' | 'busyMs' | '
     // whoever is behind has not yet seen what may have been paid in time
     if (scanned.behind === 0n) await giveUpLost(options, watched, scanned.head)
     await store.finish(options.db, chainId, scanned.head.finalized)
-    const nowMs = options.clock.monotonicMs()
-    if (scanned.outcome !== 'overtaken' && scanned.behind === 0n && (reconciledAtMs === undefined || nowMs - reconciledAtMs >= options.reconcileMs)) {
-      // a node without the balances of that block takes no payments down: the comparison goes stale, which is said
-      await reconcileAll(options, watched, scanned.head).catch(onTrouble)
-      reconciledAtMs = nowMs
-    }
+    await compare(scanned).catch(onTrouble)
     status = {
-      ...status, healthy: true, trouble: undefined, lastReadAt: options.clock.now(), headAt: scanned.head.at,
-      behind: scanned.behind, credited: status.credited + credited,
+      ...status,
+      healthy: true,
+      trouble: undefined,
+      lastReadAt: options.clock.now(),
+      headAt: scanned.head.at,
+      behind: scanned.behind,
+      credited: status.credited + credited,
     }
     return scanned.behind > 0n
   }
@@ -157,7 +164,10 @@ export function chainRound(options: Omit<WatcherOptions, 'chains' | 'busyMs' | '
       if (status.stopped) return false
       try {
         if (await read()) return true
-        return (await someoneWaits(options.db, chainId)) || (await store.transfersWait(options.db, chainId))
+        return (
+          (await someoneWaits(options.db, chainId)) ||
+          (await store.transfersWait(options.db, chainId))
+        )
       } catch (error) {
         onTrouble(error)
         status = { ...status, healthy: false, stopped: error instanceof BeyondMemory }
@@ -167,10 +177,41 @@ export function chainRound(options: Omit<WatcherOptions, 'chains' | 'busyMs' | '
   }
 }
 
-async function reconcileAll({ db }: WatcherDeps, watched: WatchedChain, head: store.ReadHead): Promise<void> {
-  const cursor = await store.cursor(db, BigInt(watched.chain.chainId))
-  if (!cursor) return
-  for (const asset of watched.assets) await reconcile(db, watched.chain, asset, { block: cursor.block, finalized: head.finalized })
+/**
+ * Compares what was received with what is recorded, when it is time again and the chain was read to its head. A node
+ * that lacks the balances of that block takes no payments down: the comparison goes stale, which is said.
+ */
+function comparison(
+  options: Pick<WatcherOptions, 'db' | 'clock' | 'reconcileMs'>,
+  watched: WatchedChain,
+): (scanned: Scanned) => Promise<void> {
+  let comparedAtMs: number | undefined
+  return async ({ outcome, behind, head }) => {
+    const nowMs = options.clock.monotonicMs()
+    const isTime = comparedAtMs === undefined || nowMs - comparedAtMs >= options.reconcileMs
+    if (!isTime || outcome === 'overtaken' || behind > 0n) return
+    const cursor = await store.cursor(options.db, BigInt(watched.chain.chainId))
+    if (!cursor) return
+    // a comparison that fails waits for its next time like one that succeeds
+    comparedAtMs = nowMs
+    const at = { block: cursor.block, finalized: head.finalized }
+    for (const asset of watched.assets) await reconcile(options.db, watched.chain, asset, at)
+  }
+}
+
+function unread(chainId: bigint): ChainStatus {
+  return {
+    chainId,
+    healthy: false,
+    lastReadAt: undefined,
+    headAt: undefined,
+    behind: 0n,
+    trouble: 'not read yet',
+    stopped: false,
+    disagreements: 0,
+    reorganisations: 0,
+    credited: 0,
+  }
 }
 
 interface AdaptiveRange {
@@ -195,18 +236,25 @@ function adaptiveRange(): AdaptiveRange {
     },
     succeeded() {
       successes += 1
-      if (successes % SUCCESSES_TO_GROW === 0) range = range * 2n > RANGE_MAX ? RANGE_MAX : range * 2n
+      if (successes % SUCCESSES_TO_GROW === 0)
+        range = range * 2n > RANGE_MAX ? RANGE_MAX : range * 2n
     },
   }
 }
 
-async function catchUp(deps: WatcherDeps, watched: WatchedChain, range: AdaptiveRange, onRewind: () => void): Promise<Scanned> {
+async function catchUp(
+  deps: WatcherDeps,
+  watched: WatchedChain,
+  range: AdaptiveRange,
+  onRewind: () => void,
+): Promise<Scanned> {
   for (let step = 1; ; step += 1) {
     try {
       const scanned = await scanStep(deps, watched, range.now)
       range.succeeded()
       if (scanned.outcome === 'rewound') onRewind()
-      const goesOn = scanned.behind > 0n || scanned.outcome === 'rewound' || scanned.outcome === 'overtaken'
+      const goesOn =
+        scanned.behind > 0n || scanned.outcome === 'rewound' || scanned.outcome === 'overtaken'
       if (!goesOn || step >= STEPS_MAX) return scanned
     } catch (error) {
       if (!(error instanceof RangeRefused) || !range.refused()) throw error
