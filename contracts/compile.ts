@@ -51,7 +51,7 @@ export async function compileContracts(): Promise<Record<string, string>> {
           abi: contract.abi,
           bytecode: `0x${contract.evm.bytecode.object}`,
         }
-        return [`contracts/artifacts/${name}.json`, `${JSON.stringify(artifact, null, 1)}\n`]
+        return [`contracts/artifacts/${name}.json`, `${JSON.stringify(artifact, null, 2)}\n`]
       }),
   )
 }
