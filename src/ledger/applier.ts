@@ -31,6 +31,8 @@ export interface Applier {
   submit(operation: Operation): Promise<Applied>
   /** Operations that have no answer yet. */
   readonly depth: number
+  /** Holds that an operation works on whose caller was told 503 and which has no answer yet. */
+  readonly abandoned: ReadonlySet<bigint>
   /** True while the database does not answer. */
   readonly failing: boolean
   /** Waits until everything submitted has its answer, at most this long; gives false when time ran out. */
@@ -54,7 +56,8 @@ const RETRY_MAX_MS = 1000
  */
 export function createApplier(options: ApplierOptions): Applier {
   const { lane, clock } = options
-  const queue: Pending[] = []
+  const abandoned = new Set<bigint>()
+  let queue: Pending[] = []
   let inFlight = 0
   let failing = false
   let running = false
@@ -110,6 +113,8 @@ export function createApplier(options: ApplierOptions): Applier {
           failing = true
           loseImpatient(batch)
           loseImpatient(queue)
+          // a reserve that was never sent and that nobody waits for any more is not made at all
+          queue = queue.filter((pending) => pending.settle !== undefined || !forget(pending))
           await pause(delayMs)
         } else if (!isSerialization(error)) {
           return divide(batch, error)
@@ -122,6 +127,7 @@ export function createApplier(options: ApplierOptions): Applier {
     const [first] = batch
     if (first && batch.length === 1) {
       options.onTrouble?.(`the ledger refused ${first.operation.operation} of hold ${first.operation.holdId}`, error)
+      abandoned.delete(first.operation.holdId)
       first.refuse?.(error)
       return
     }
@@ -130,12 +136,23 @@ export function createApplier(options: ApplierOptions): Applier {
     await flush(batch.slice(middle))
   }
 
-  /** Nobody waits for this reserve any more, and its work was never begun: the money goes back. */
+  /** Nobody waits for this answer any more. A reserve's work was never begun: the money goes back. */
   function undo(pending: Pending, applied: Applied): void {
-    if (pending.operation.operation !== 'reserve' || applied.status !== 'reserved') return
-    void submit({ operation: 'void', holdId: pending.operation.holdId, outcome: 'failed', reason: 'the caller was answered 503 before the hold was known' }).catch(
-      (error: unknown) => options.onTrouble?.('an abandoned hold could not be released', error),
+    const { operation } = pending
+    const { holdId } = operation
+    if (operation.operation !== 'reserve' || applied.status !== 'reserved') {
+      abandoned.delete(holdId)
+      return
+    }
+    submit({ operation: 'void', holdId, outcome: 'failed', reason: 'the caller was answered 503 before the hold was known' }).then(
+      () => abandoned.delete(holdId),
+      (error: unknown) => options.onTrouble?.('an abandoned hold is not released yet', error),
     )
+  }
+
+  /** True when a reserve could be dropped without a trace; an end never is. */
+  function forget({ operation }: Pending): boolean {
+    return operation.operation === 'reserve' && abandoned.delete(operation.holdId)
   }
 
   function loseImpatient(waiting: readonly Pending[]): void {
@@ -144,6 +161,7 @@ export function createApplier(options: ApplierOptions): Applier {
       if (!pending.refuse) continue
       // a reserve is told at once: nothing was begun, and the client may try elsewhere
       if (pending.operation.operation !== 'reserve' && now - pending.submittedMs < options.patienceMs) continue
+      abandoned.add(pending.operation.holdId)
       pending.refuse(new Fault('unavailable', { retryAfterMs: 1000 }))
       pending.refuse = undefined
       pending.settle = undefined
@@ -152,6 +170,7 @@ export function createApplier(options: ApplierOptions): Applier {
 
   return {
     submit,
+    abandoned,
     get depth() {
       return queue.length + inFlight
     },

@@ -13,12 +13,19 @@ const Option = Closed({
   token_address: Type.String(),
   decimals: Integer(),
   recipient_address: Type.String(),
-  rate_ppm: Type.String({ pattern: '^[0-9]+$', description: 'Micro units of the asset for one Credit: 1000000 is one to one' }),
+  rate_ppm: Type.String({
+    pattern: '^[0-9]+$',
+    description: 'Micro units of the asset for one Credit: 1000000 is one to one',
+  }),
   min_amount_micro: Micro('The smallest payment, in micro units of the asset'),
   max_amount_micro: Micro('The largest payment, in micro units of the asset'),
-  required_confirmations: Integer('Blocks before the Credits are given, for the smallest payment; larger ones take more'),
+  required_confirmations: Integer(
+    'Blocks before the Credits are given, for the smallest payment; larger ones take more',
+  ),
   explorer_url: Type.String(),
-  enabled: Type.Boolean({ description: 'false while the asset is paused or its network cannot be reached' }),
+  enabled: Type.Boolean({
+    description: 'false while the asset is paused or its network cannot be reached',
+  }),
 })
 
 /** What Credits can be bought with, and at which rate (spec 4.5). */
@@ -30,11 +37,23 @@ export function optionRoutes(deps: { readonly chains: Chains }): Route[] {
       summary: 'The stablecoins that buy Credits, with rates and limits.',
       tag: 'Payments',
       access: 'public',
-      replies: { 200: Closed({ data: Closed({ assets: Type.Array(Option), credit_micro_per_credit: Micro('Microcredits in one Credit') }) }) },
+      replies: {
+        200: Closed({
+          data: Closed({
+            assets: Type.Array(Option),
+            credit_micro_per_credit: Micro('Microcredits in one Credit'),
+          }),
+        }),
+      },
       refuses: [],
       handle: ({ reply }) => {
         reply.header('cache-control', 'public, max-age=15')
-        return { data: { assets: deps.chains.assets().map((asset) => optionView(asset, deps.chains)), credit_micro_per_credit: integer(MICROCREDITS_PER_CREDIT) } }
+        return {
+          data: {
+            assets: deps.chains.assets().map((asset) => optionView(asset, deps.chains)),
+            credit_micro_per_credit: integer(MICROCREDITS_PER_CREDIT),
+          },
+        }
       },
     }),
   ]

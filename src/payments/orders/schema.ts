@@ -6,7 +6,8 @@ import type { OrderEvent, ReadOrder } from './reading/store.ts'
 import { statusAt } from './states.ts'
 
 const Digits = (description: string) => Type.String({ pattern: '^[0-9]+$', description })
-const TextOrEmpty = (description: string) => Type.String({ description: `${description}; "" when there is none` })
+const TextOrEmpty = (description: string) =>
+  Type.String({ description: `${description}; "" when there is none` })
 
 /** A wallet order (spec 2.2), with what we add to it (decisions 3). */
 export const OrderView = Closed({
@@ -35,7 +36,9 @@ export const OrderView = Closed({
       reason: Type.String(),
       opened_at: Time(),
       resolved_at: Nullable(Time()),
-      resolution: Nullable(Type.String({ description: 'credited, refunded, dismissed or restored' })),
+      resolution: Nullable(
+        Type.String({ description: 'credited, refunded, dismissed or restored' }),
+      ),
       received_micro: Nullable(Digits('What arrived, in micro units of the asset')),
     }),
   ),
@@ -45,7 +48,15 @@ export const OrderView = Closed({
   explorer_tx_url: TextOrEmpty('The transfer in the explorer'),
   server_time: Time('Count down from this, not from the clock of the device'),
   events: Type.Optional(
-    Type.Array(Closed({ event: Type.String(), from: Nullable(Type.String()), to: Type.String(), at: Time() }), { description: 'What happened to the order, oldest first; not in lists' }),
+    Type.Array(
+      Closed({
+        event: Type.String(),
+        from: Nullable(Type.String()),
+        to: Type.String(),
+        at: Time(),
+      }),
+      { description: 'What happened to the order, oldest first; not in lists' },
+    ),
   ),
 })
 
@@ -57,10 +68,17 @@ export interface Shown {
 }
 
 /** The wire form of an order at this moment. */
-export function orderView({ order, events, registeredHash }: Shown, chains: Chains, now: Date): Of<typeof OrderView> {
+export function orderView(
+  { order, events, registeredHash }: Shown,
+  chains: Chains,
+  now: Date,
+): Of<typeof OrderView> {
   const asset = chains.assets().find((candidate) => candidate.asset_id === order.asset_id)
   const hash = order.tx_hash ?? registeredHash ?? ''
-  const deep = order.block !== null && order.head_block !== null && order.head_block >= order.block ? order.head_block - order.block + 1n : 0n
+  const deep =
+    order.block !== null && order.head_block !== null && order.head_block >= order.block
+      ? order.head_block - order.block + 1n
+      : 0n
   return {
     id: order.id,
     account_id: integer(order.account_id),
@@ -80,7 +98,9 @@ export function orderView({ order, events, registeredHash }: Shown, chains: Chai
     expires_at: order.expires_at.toISOString(),
     completed_at: order.completed_at?.toISOString() ?? null,
     confirmations: integer(deep),
-    required_confirmations: asset ? chains.requiredDepth(asset, order.amount_micro).confirmations : 0,
+    required_confirmations: asset
+      ? chains.requiredDepth(asset, order.amount_micro).confirmations
+      : 0,
     block_number: order.block === null ? null : integer(order.block),
     review:
       order.review_reason === null || order.review_opened_at === null
@@ -95,9 +115,19 @@ export function orderView({ order, events, registeredHash }: Shown, chains: Chai
     network_name: asset?.network_name ?? '',
     token_symbol: asset?.symbol ?? '',
     token_decimals: asset?.decimals ?? 0,
-    explorer_tx_url: hash !== '' && asset && asset.explorer_url !== '' ? `${asset.explorer_url}/tx/${hash}` : '',
+    explorer_tx_url:
+      hash !== '' && asset && asset.explorer_url !== '' ? `${asset.explorer_url}/tx/${hash}` : '',
     server_time: now.toISOString(),
-    ...(events ? { events: events.map(({ event, from_status, to_status, at }) => ({ event, from: from_status, to: to_status, at: at.toISOString() })) } : {}),
+    ...(events
+      ? {
+          events: events.map(({ event, from_status, to_status, at }) => ({
+            event,
+            from: from_status,
+            to: to_status,
+            at: at.toISOString(),
+          })),
+        }
+      : {}),
   }
 }
 

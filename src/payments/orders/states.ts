@@ -4,10 +4,25 @@ import { catalogue, type ErrorCode, Fault } from '../../kernel/errors.ts'
 
 /** What can happen to an order: asked by its payer, told by the clock or the chain, decided by an operator. */
 export type Event =
-  | 'reserve' | 'reject' | 'resume' | 'register'
+  | 'reserve'
+  | 'reject'
+  | 'resume'
+  | 'register'
   | 'lapse'
-  | 'see' | 'settle' | 'suspect' | 'fail' | 'replace' | 'mismatch' | 'abandon' | 'orphan' | 'undo' | 'restore'
-  | 'operator_propose' | 'operator_credit' | 'operator_refund' | 'operator_dismiss'
+  | 'see'
+  | 'settle'
+  | 'suspect'
+  | 'fail'
+  | 'replace'
+  | 'mismatch'
+  | 'abandon'
+  | 'orphan'
+  | 'undo'
+  | 'restore'
+  | 'operator_propose'
+  | 'operator_credit'
+  | 'operator_refund'
+  | 'operator_dismiss'
 
 /**
  * What an event does to a status: the status after it (the same one when only a fact is added), the refusal that
@@ -16,7 +31,13 @@ export type Event =
 export type Step = OrderStatus | ErrorCode | 'stale'
 
 type Row = Readonly<Record<OrderStatus, Step>>
-const on = (pending: Step, confirming: Step, completed: Step, expired: Step, review_required: Step): Row => ({ pending, confirming, completed, expired, review_required })
+const on = (
+  pending: Step,
+  confirming: Step,
+  completed: Step,
+  expired: Step,
+  review_required: Step,
+): Row => ({ pending, confirming, completed, expired, review_required })
 
 /**
  * Every move of an order (spec 3.1). No cell is undecided. `pending` past its expiry reads as `expired`, so a move
@@ -37,7 +58,7 @@ export const table: Readonly<Record<Event, Row>> = {
   // it is deep enough and every check holds on every node; an order is seen before it is settled
   settle:           on('stale',               'completed',           'order_completed', 'stale',               'review_unresolved'),
   // value arrived that is not what was asked for, or not in time, or not directly
-  suspect:          on('review_required',     'review_required',     'order_completed', 'review_required',     'review_required'),
+  suspect:          on('review_required',     'review_required',     'order_completed', 'review_required',     'review_unresolved'),
   // no value moved: the transaction failed, lost its nonce to another, or paid somebody else
   fail:             on('stale',               'pending',             'stale',           'stale',               'stale'),
   replace:          on('stale',               'pending',             'stale',           'stale',               'stale'),
@@ -99,11 +120,17 @@ export function advance(order: OrderTimes, event: Event, now: Date): OrderStatus
 /** The expiry that a resume gives, or undefined when the order is too old: resumes do not add up beyond a day either. */
 export function extendedExpiry(order: OrderTimes, now: Date): Date | undefined {
   const from = Math.max(order.expires_at.getTime(), now.getTime())
-  return from - order.created_at.getTime() < RESUME_AGE_MAX_MS ? new Date(from + ORDER_LIFETIME_MS) : undefined
+  return from - order.created_at.getTime() < RESUME_AGE_MAX_MS
+    ? new Date(from + ORDER_LIFETIME_MS)
+    : undefined
 }
 
 /** Whether a transfer in a block of this time may be credited by itself, by the time of the chain. */
-export function isInTime(order: OrderTimes, blockAt: Date, attempts: readonly { readonly created_at: Date }[]): boolean {
+export function isInTime(
+  order: OrderTimes,
+  blockAt: Date,
+  attempts: readonly { readonly created_at: Date }[],
+): boolean {
   if (blockAt <= order.expires_at) return true
   const reservedInTime = attempts.some((attempt) => attempt.created_at < order.expires_at)
   return reservedInTime && blockAt.getTime() <= order.expires_at.getTime() + GRACE_MS

@@ -1,35 +1,11 @@
-import { type Insertable, type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
-import type { AttemptState, DB, JsonObject, OrderStatus } from '../../db/schema.ts'
-import { assert } from '../../kernel/assert.ts'
+import type { AttemptState, OrderStatus } from '../../db/schema.ts'
+import type { Attempt, Move, Order, RegisteredHash } from './model.ts'
 import type { Event } from './states.ts'
 
-/** An order as the database keeps it. Addresses and hashes are lower-case. */
-export type Order = Selectable<DB['orders']>
-/** One reservation of an order's single send attempt, or what a hash or a transfer implied. */
-export type Attempt = Selectable<DB['order_attempts']>
-/** A hash that the payer registered: a hint. `refused` says why it is no payment of this order. */
-export type RegisteredHash = Selectable<DB['order_hashes']>
-
-/** What a move may change besides the status. What was asked for (amount, rate, payer, recipient) is not among it. */
-export type Change = Partial<
-  Pick<
-    Order,
-    | 'payment_attempt_id' | 'tx_hash' | 'expires_at' | 'completed_at' | 'grant_id' | 'received_micro'
-    | 'review_reason' | 'review_opened_at' | 'review_resolved_at' | 'review_resolution'
-  >
->
-
-/** A move of an order as it is written down. */
-export interface Move {
-  readonly event: Event
-  readonly to: OrderStatus
-  /** `account:<id>`, `watcher`, `sweeper` or `operator:<name>`. */
-  readonly actor: string
-  readonly at: Date
-  readonly change?: Change
-  readonly data?: JsonObject
-}
+/** An order as the database keeps it. */
+export type { Order } from './model.ts'
 
 /** The order with this id, without a lock. */
 export function find(db: Database | Tx, id: string): Promise<Order | undefined> {
@@ -54,12 +30,20 @@ export async function move(tx: Tx, order: Order, made: Move): Promise<Order> {
 }
 
 /** Writes an order's event, numbered after its last. The order's row is locked or new. */
-export async function record(tx: Tx, orderId: string, from: OrderStatus | null, made: Omit<Move, 'event'> & { readonly event: Event | 'create' }): Promise<void> {
+export async function record(
+  tx: Tx,
+  orderId: string,
+  from: OrderStatus | null,
+  made: Omit<Move, 'event'> & { readonly event: Event | 'create' },
+): Promise<void> {
   await tx
     .insertInto('order_events')
     .values((eb) => ({
       order_id: orderId,
-      n: eb.selectFrom('order_events').select(sql<number>`coalesce(max(n), 0) + 1`.as('n')).where('order_id', '=', orderId),
+      n: eb
+        .selectFrom('order_events')
+        .select(sql<number>`coalesce(max(n), 0) + 1`.as('n'))
+        .where('order_id', '=', orderId),
       from_status: from,
       to_status: made.to,
       event: made.event,
@@ -89,34 +73,50 @@ export async function matching(db: Database | Tx, shown: TransferShown): Promise
     .selectFrom('orders')
     .selectAll('orders')
     .leftJoin('order_hashes', (join) =>
-      join.onRef('order_hashes.order_id', '=', 'orders.id').on('order_hashes.tx_hash', '=', shown.txHash).on('order_hashes.refused', 'is', null),
+      join
+        .onRef('order_hashes.order_id', '=', 'orders.id')
+        .on('order_hashes.tx_hash', '=', shown.txHash)
+        .on('order_hashes.refused', 'is', null),
     )
-    .leftJoin('order_attempts', (join) => join.onRef('order_attempts.order_id', '=', 'orders.id').on('order_attempts.state', '=', 'active'))
+    .leftJoin('order_attempts', (join) =>
+      join
+        .onRef('order_attempts.order_id', '=', 'orders.id')
+        .on('order_attempts.state', '=', 'active'),
+    )
     .where('orders.status', 'in', ['pending', 'confirming', 'expired'])
     .where('orders.chain_id', '=', shown.chainId)
     .where('payer_address', '=', shown.payerAddress)
     .where('amount_micro', '=', shown.amountMicro)
     .where('token_address', '=', shown.tokenAddress)
     .where('recipient_address', '=', shown.recipientAddress)
-    .where((eb) => eb.or([eb('orders.tx_hash', 'is', null), eb('orders.tx_hash', '=', shown.txHash)]))
+    .where((eb) =>
+      eb.or([eb('orders.tx_hash', 'is', null), eb('orders.tx_hash', '=', shown.txHash)]),
+    )
     .orderBy((eb) => eb.case().when('order_hashes.tx_hash', 'is not', null).then(0).else(1).end())
     .orderBy('order_attempts.created_at', (order) => order.asc().nullsLast())
     .orderBy('orders.created_at')
     .orderBy('orders.id')
-    .limit(MATCHES_MAX)
+    .limit(50)
     .execute()
 }
 
-const MATCHES_MAX = 50
-
 /** The payer's oldest order that waits for payment, on any chain: where a transfer that nobody asked for is looked into. */
-export function oldestWaiting(db: Database | Tx, payerAddress: string, now: Date): Promise<Order | undefined> {
+export function oldestWaiting(
+  db: Database | Tx,
+  payerAddress: string,
+  now: Date,
+): Promise<Order | undefined> {
   return db
     .selectFrom('orders')
     .selectAll()
     .where('payer_address', '=', payerAddress)
     .where('tx_hash', 'is', null)
-    .where((eb) => eb.or([eb('status', '=', 'confirming'), eb.and([eb('status', '=', 'pending'), eb('expires_at', '>', now)])]))
+    .where((eb) =>
+      eb.or([
+        eb('status', '=', 'confirming'),
+        eb.and([eb('status', '=', 'pending'), eb('expires_at', '>', now)]),
+      ]),
+    )
     .orderBy('created_at')
     .orderBy('id')
     .limit(1)
@@ -125,12 +125,23 @@ export function oldestWaiting(db: Database | Tx, payerAddress: string, now: Date
 
 /** Whether somebody waits for a payment on this chain: decides between watching closely and idling. */
 export async function someoneWaits(db: Database, chainId: bigint): Promise<boolean> {
-  const found = await db.selectFrom('orders').select('id').where('status', 'in', ['pending', 'confirming']).where('chain_id', '=', chainId).limit(1).executeTakeFirst()
+  const found = await db
+    .selectFrom('orders')
+    .select('id')
+    .where('status', 'in', ['pending', 'confirming'])
+    .where('chain_id', '=', chainId)
+    .limit(1)
+    .executeTakeFirst()
   return found !== undefined
 }
 
 /** Confirming orders of a chain whose expiry is before this moment and that no transfer is bound to, oldest first. */
-export function confirmingBefore(db: Database | Tx, chainId: bigint, before: Date, limit: number): Promise<Order[]> {
+export function confirmingBefore(
+  db: Database | Tx,
+  chainId: bigint,
+  before: Date,
+  limit: number,
+): Promise<Order[]> {
   return db
     .selectFrom('orders')
     .selectAll()
@@ -143,25 +154,51 @@ export function confirmingBefore(db: Database | Tx, chainId: bigint, before: Dat
     .execute()
 }
 
-/** The orders of these ids with their rows locked, in order of id. */
-export function lockAll(tx: Tx, ids: readonly string[]): Promise<Order[]> {
-  if (ids.length === 0) return Promise.resolve([])
-  return tx.selectFrom('orders').selectAll().where('id', 'in', ids).orderBy('id').forUpdate().execute()
-}
-
 /** Starts an attempt. A second active one of the same order violates a unique key, whoever forgot to look. */
-export async function startAttempt(tx: Tx, attempt: { readonly id: string; readonly orderId: string; readonly source: 'reserved' | 'registered' | 'watched'; readonly at: Date }): Promise<void> {
-  await tx.insertInto('order_attempts').values({ id: attempt.id, order_id: attempt.orderId, source: attempt.source, created_at: attempt.at }).execute()
+export async function startAttempt(
+  tx: Tx,
+  attempt: {
+    readonly id: string
+    readonly orderId: string
+    readonly source: 'reserved' | 'registered' | 'watched'
+    readonly at: Date
+  },
+): Promise<void> {
+  await tx
+    .insertInto('order_attempts')
+    .values({
+      id: attempt.id,
+      order_id: attempt.orderId,
+      source: attempt.source,
+      created_at: attempt.at,
+    })
+    .execute()
 }
 
 /** Ends the order's active attempt, if it has one. */
-export async function endAttempt(tx: Tx, orderId: string, state: Exclude<AttemptState, 'active'>, at: Date): Promise<void> {
-  await tx.updateTable('order_attempts').set({ state, ended_at: at }).where('order_id', '=', orderId).where('state', '=', 'active').execute()
+export async function endAttempt(
+  tx: Tx,
+  orderId: string,
+  state: Exclude<AttemptState, 'active'>,
+  at: Date,
+): Promise<void> {
+  await tx
+    .updateTable('order_attempts')
+    .set({ state, ended_at: at })
+    .where('order_id', '=', orderId)
+    .where('state', '=', 'active')
+    .execute()
 }
 
 /** All attempts of an order, oldest first. */
 export function attempts(db: Database | Tx, orderId: string): Promise<Attempt[]> {
-  return db.selectFrom('order_attempts').selectAll().where('order_id', '=', orderId).orderBy('created_at').orderBy('id').execute()
+  return db
+    .selectFrom('order_attempts')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
 }
 
 /** Remembers a hash. The same one again changes nothing. */
@@ -175,21 +212,51 @@ export async function addHash(tx: Tx, order: Order, txHash: string, at: Date): P
 
 /** The hashes of an order, oldest first. */
 export function hashes(db: Database | Tx, orderId: string): Promise<RegisteredHash[]> {
-  return db.selectFrom('order_hashes').selectAll().where('order_id', '=', orderId).orderBy('registered_at').orderBy('tx_hash').execute()
+  return db
+    .selectFrom('order_hashes')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .orderBy('registered_at')
+    .orderBy('tx_hash')
+    .execute()
 }
 
 /** Says why a registered hash is no payment of its order: `failed`, `replaced`, `wrong_recipient`, ... */
-export async function refuseHash(tx: Tx, orderId: string, txHash: string, why: string): Promise<void> {
-  await tx.updateTable('order_hashes').set({ refused: why }).where('order_id', '=', orderId).where('tx_hash', '=', txHash).execute()
+export async function refuseHash(
+  tx: Tx,
+  orderId: string,
+  txHash: string,
+  why: string,
+): Promise<void> {
+  await tx
+    .updateTable('order_hashes')
+    .set({ refused: why })
+    .where('order_id', '=', orderId)
+    .where('tx_hash', '=', txHash)
+    .execute()
 }
 
 /** Remembers the nonce of a registered transaction that was seen waiting: its replacement is told by it. */
-export async function noteNonce(db: Database | Tx, orderId: string, txHash: string, nonce: bigint): Promise<void> {
-  await db.updateTable('order_hashes').set({ seen_nonce: nonce }).where('order_id', '=', orderId).where('tx_hash', '=', txHash).execute()
+export async function noteNonce(
+  db: Database | Tx,
+  orderId: string,
+  txHash: string,
+  nonce: bigint,
+): Promise<void> {
+  await db
+    .updateTable('order_hashes')
+    .set({ seen_nonce: nonce })
+    .where('order_id', '=', orderId)
+    .where('tx_hash', '=', txHash)
+    .execute()
 }
 
 /** Hashes of a chain to look at: not refused, of confirming orders that no transfer is bound to, newest first. */
-export function hashesToLookAt(db: Database | Tx, chainId: bigint, limit: number): Promise<Array<RegisteredHash & { readonly payer_address: string }>> {
+export function hashesToLookAt(
+  db: Database | Tx,
+  chainId: bigint,
+  limit: number,
+): Promise<Array<RegisteredHash & { readonly payer_address: string }>> {
   return db
     .selectFrom('order_hashes')
     .innerJoin('orders', 'orders.id', 'order_hashes.order_id')
@@ -205,11 +272,18 @@ export function hashesToLookAt(db: Database | Tx, chainId: bigint, limit: number
 }
 
 /** Whether a verified transfer of this hash belongs to another order, or Credits were given for it on any rail. */
-export async function isBoundElsewhere(db: Database | Tx, chainId: bigint, txHash: string, orderId: string): Promise<boolean> {
+export async function isBoundElsewhere(
+  db: Database | Tx,
+  chainId: bigint,
+  txHash: string,
+  orderId: string,
+): Promise<boolean> {
   const { rows } = await sql<{ bound: boolean }>`
     select exists (select from orders where chain_id = ${chainId} and tx_hash = ${txHash} and id <> ${orderId})
         or exists (select from chain_receipts r join credit_grants g on g.id = r.grant_id
-                   where r.chain_id = ${chainId} and r.tx_hash = ${txHash} and (g.source <> 'order' or g.source_id <> ${orderId})) as bound`.execute(db)
+                   where r.chain_id = ${chainId} and r.tx_hash = ${txHash} and (g.source <> 'order' or g.source_id <> ${orderId})) as bound`.execute(
+    db,
+  )
   return rows[0]?.bound === true
 }
 
@@ -223,113 +297,4 @@ export async function hasTransfer(db: Database | Tx, orderId: string): Promise<b
     .limit(1)
     .executeTakeFirst()
   return found !== undefined
-}
-
-/** Tells the world later of what became true in this transaction (order.completed, order.review_required). */
-export async function tell(tx: Tx, event: 'order.completed' | 'order.review_required', order: Order, at: Date): Promise<void> {
-  const payload = {
-    order_id: order.id, account_id: Number(order.account_id), status: order.status, asset_id: order.asset_id, tx_hash: order.tx_hash ?? '',
-    amount_micro: String(order.amount_micro), credit_micro: String(order.credit_micro), review_reason: order.review_reason, at: at.toISOString(),
-  }
-  await tx.insertInto('outbox').values({ event, account_id: order.payer_account_id, object_id: order.id, payload: JSON.stringify(payload) }).execute()
-}
-
-/** A transfer on a chain, to be credited. */
-export interface Receipt {
-  readonly chainId: bigint
-  readonly txHash: string
-  readonly logPosition: number
-}
-
-/**
- * Gives the Credits of an order for one transfer. `taken`: another purchase has that transfer, on whatever rail;
- * `paid_before`: this order got its Credits for another transfer. Nothing is given then.
- */
-export async function grantForReceipt(
-  tx: Tx,
-  receipt: Receipt,
-  grant: { readonly source: 'order' | 'operator'; readonly sourceId: string; readonly accountId: bigint; readonly amountMicro: bigint; readonly reason: string },
-): Promise<{ readonly outcome: 'granted' | 'repeated' | 'taken' | 'paid_before'; readonly grantId: bigint }> {
-  const { rows } = await sql<{ outcome: 'granted' | 'repeated' | 'taken' | 'paid_before'; grant_id: bigint }>`
-    select outcome, grant_id from ledger_grant_receipt(${receipt.chainId}, ${receipt.txHash}, ${receipt.logPosition},
-      ${grant.source}, ${grant.sourceId}, ${grant.accountId}, ${grant.amountMicro}, ${grant.reason})`.execute(tx)
-  const row = rows[0]
-  assert(row, 'the ledger answered nothing to a receipt')
-  return { outcome: row.outcome, grantId: row.grant_id }
-}
-
-/** Puts the making of orders of one account in line: its open orders are counted by one request at a time. */
-export async function lockPayer(tx: Tx, accountId: bigint): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('orders of account ' || ${accountId}::text, 0))`.execute(tx)
-}
-
-/** The order that this key made. */
-export function findByKey(db: Database | Tx, payerAccountId: bigint, key: string): Promise<Order | undefined> {
-  return db.selectFrom('orders').selectAll().where('payer_account_id', '=', payerAccountId).where('idempotency_key', '=', key).executeTakeFirst()
-}
-
-/** Writes a new order. Its first event is the caller's to record. */
-export function insert(tx: Tx, order: Insertable<DB['orders']>): Promise<Order> {
-  return tx.insertInto('orders').values(order).returningAll().executeTakeFirstOrThrow()
-}
-
-/** How many orders of the account wait for payment at this moment. */
-export async function countOpen(tx: Tx, payerAccountId: bigint, now: Date): Promise<number> {
-  const { open } = await tx
-    .selectFrom('orders')
-    .select((eb) => eb.fn.countAll<bigint>().as('open'))
-    .where('payer_account_id', '=', payerAccountId)
-    .where((eb) => eb.or([eb('status', '=', 'confirming'), eb.and([eb('status', '=', 'pending'), eb('expires_at', '>', now)])]))
-    .executeTakeFirstOrThrow()
-  return Number(open)
-}
-
-/** An order of the account that is in review, oldest first. */
-export async function inReview(tx: Tx, payerAccountId: bigint): Promise<string | undefined> {
-  const found = await tx
-    .selectFrom('orders')
-    .select('id')
-    .where('payer_account_id', '=', payerAccountId)
-    .where('status', '=', 'review_required')
-    .orderBy('review_opened_at')
-    .limit(1)
-    .executeTakeFirst()
-  return found?.id
-}
-
-/**
- * Locks pending orders whose time is over, leaving those that another sweeper has. One that was once paid or
- * attempted waits until its chain's own time is past its expiry too: while a chain stands still, nothing is late.
- */
-export function lockLapsed(tx: Tx, now: Date, limit: number): Promise<Order[]> {
-  return tx
-    .selectFrom('orders')
-    .selectAll()
-    .where('status', '=', 'pending')
-    .where('expires_at', '<=', now)
-    .where(({ or, not, exists, selectFrom }) =>
-      or([
-        not(exists(selectFrom('order_attempts').select('order_attempts.id').whereRef('order_attempts.order_id', '=', 'orders.id'))),
-        not(exists(selectFrom('chain_cursors').select('chain_cursors.chain_id').whereRef('chain_cursors.chain_id', '=', 'orders.chain_id').whereRef('chain_cursors.head_at', '<', 'orders.expires_at'))),
-      ]),
-    )
-    .orderBy('expires_at')
-    .limit(limit)
-    .forUpdate()
-    .skipLocked()
-    .execute()
-}
-
-/** The newest registered hash of each order that is not refused. */
-export async function newestHashes(db: Database, orderIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  if (orderIds.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('order_hashes')
-    .select(['order_id', 'tx_hash'])
-    .where('order_id', 'in', orderIds)
-    .where('refused', 'is', null)
-    .orderBy('registered_at')
-    .orderBy('tx_hash')
-    .execute()
-  return new Map(rows.map((row) => [row.order_id, row.tx_hash]))
 }

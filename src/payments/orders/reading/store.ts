@@ -37,14 +37,22 @@ export function read(db: Database | Tx, id: string): Promise<ReadOrder | undefin
 }
 
 /** Orders that the account made, newest first, after `after`. */
-export function list(db: Database, payerAccountId: bigint, after: Pick<Order, 'created_at' | 'id'> | undefined, limit: number): Promise<ReadOrder[]> {
+export function list(
+  db: Database,
+  payerAccountId: bigint,
+  after: Pick<Order, 'created_at' | 'id'> | undefined,
+  limit: number,
+): Promise<ReadOrder[]> {
   return shown(db)
     .where('orders.payer_account_id', '=', payerAccountId)
     .$if(after !== undefined, (query) =>
       query.where((eb) =>
         eb.or([
           eb('orders.created_at', '<', after?.created_at ?? sql<Date>`now()`),
-          eb.and([eb('orders.created_at', '=', after?.created_at ?? sql<Date>`now()`), eb('orders.id', '>', after?.id ?? '')]),
+          eb.and([
+            eb('orders.created_at', '=', after?.created_at ?? sql<Date>`now()`),
+            eb('orders.id', '>', after?.id ?? ''),
+          ]),
         ]),
       ),
     )
@@ -55,7 +63,34 @@ export function list(db: Database, payerAccountId: bigint, after: Pick<Order, 'c
 }
 
 /** The newest moves of an order, oldest first. */
-export async function events(db: Database | Tx, orderId: string, limit: number): Promise<OrderEvent[]> {
-  const newest = await db.selectFrom('order_events').selectAll().where('order_id', '=', orderId).orderBy('n', 'desc').limit(limit).execute()
+export async function events(
+  db: Database | Tx,
+  orderId: string,
+  limit: number,
+): Promise<OrderEvent[]> {
+  const newest = await db
+    .selectFrom('order_events')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .orderBy('n', 'desc')
+    .limit(limit)
+    .execute()
   return newest.reverse()
+}
+
+/** The newest registered hash of each order that is not refused. */
+export async function newestHashes(
+  db: Database,
+  orderIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (orderIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('order_hashes')
+    .select(['order_id', 'tx_hash'])
+    .where('order_id', 'in', orderIds)
+    .where('refused', 'is', null)
+    .orderBy('registered_at')
+    .orderBy('tx_hash')
+    .execute()
+  return new Map(rows.map((row) => [row.order_id, row.tx_hash]))
 }
