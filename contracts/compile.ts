@@ -13,10 +13,7 @@ const folder = new URL('./', import.meta.url)
 
 interface CompilerOutput {
   readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[]
-  readonly contracts: Record<
-    string,
-    Record<string, { abi: object[]; evm: { bytecode: { object: string } } }>
-  >
+  readonly contracts: Record<string, Record<string, { abi: object[]; evm: { bytecode: { object: string } } }>>
 }
 
 /**

@@ -98,27 +98,18 @@ export function transferCall(to: string, amount: bigint): string {
 
 /** An address or a number as a 32-byte word, without 0x. */
 export function word(value: string | bigint): string {
-  return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(
-    64,
-    '0',
-  )
+  return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(64, '0')
 }
 
 /** The development asset as an operator would accept it. Two confirmations, whether one node is asked or two. */
-export function developmentAsset(
-  recipient: string,
-  settings: Partial<AssetSettings> = {},
-): AcceptedAsset {
+export function developmentAsset(recipient: string, settings: Partial<AssetSettings> = {}): AcceptedAsset {
   const [asset] = acceptAssets({ dev_usdc: { recipient, ...settings } })
   if (!asset) throw new Error('there is a development asset')
   return asset
 }
 
 /** The development chain as watched through these addresses, one node for each. */
-export function watchedThrough(
-  rpcUrls: readonly string[],
-  assets: readonly AcceptedAsset[],
-): WatchedChain {
+export function watchedThrough(rpcUrls: readonly string[], assets: readonly AcceptedAsset[]): WatchedChain {
   const settings = {
     chainId: 31_337,
     networkName: 'the test chain',

@@ -47,9 +47,7 @@ export async function lyingNode(honestUrl: string): Promise<LyingNode> {
       if (node.mode === 'too_many_requests') return void response.writeHead(429).end('slow down')
       if (node.mode === 'not_json') return void response.writeHead(200).end('<html>')
       if (node.mode === 'hang_in_body')
-        return void response
-          .writeHead(200, { 'content-type': 'application/json' })
-          .write('{"jsonrpc"')
+        return void response.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"')
       const body = JSON.parse(Buffer.concat(parts).toString()) as Call | Call[]
       const calls = Array.isArray(body) ? body : [body]
       node.calls += calls.length

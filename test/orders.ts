@@ -5,16 +5,14 @@ import type { TestDatabase } from './database.ts'
 
 /** An account that pays from a wallet. */
 export async function payerAccount(database: TestDatabase, wallet: string): Promise<bigint> {
-  return database.db
-    .transaction()
-    .execute((tx) =>
-      accounts.insert(tx, {
-        accountType: 'agent',
-        walletAddress: wallet,
-        email: undefined,
-        label: undefined,
-      }),
-    )
+  return database.db.transaction().execute((tx) =>
+    accounts.insert(tx, {
+      accountType: 'agent',
+      walletAddress: wallet,
+      email: undefined,
+      label: undefined,
+    }),
+  )
 }
 
 /** What an order in a test says beside its asset. */
@@ -29,11 +27,7 @@ export interface TestOrder {
 }
 
 /** A pending order as POST /v1/payments/orders makes it, without the endpoint. */
-export async function pendingOrder(
-  database: TestDatabase,
-  asset: AcceptedAsset,
-  order: TestOrder,
-): Promise<string> {
+export async function pendingOrder(database: TestDatabase, asset: AcceptedAsset, order: TestOrder): Promise<string> {
   const id = randomUUID()
   const createdAt = order.createdAt ?? new Date()
   await database.db
@@ -60,11 +54,7 @@ export async function pendingOrder(
 }
 
 /** An order's send attempt, reserved as POST .../attempts does it. */
-export async function reservedAttempt(
-  database: TestDatabase,
-  orderId: string,
-  at = new Date(),
-): Promise<void> {
+export async function reservedAttempt(database: TestDatabase, orderId: string, at = new Date()): Promise<void> {
   const id = randomUUID()
   await database.db
     .insertInto('order_attempts')
@@ -78,16 +68,8 @@ export async function reservedAttempt(
 }
 
 /** A hash, registered as POST .../transactions does it. */
-export async function registeredHash(
-  database: TestDatabase,
-  orderId: string,
-  txHash: string,
-): Promise<void> {
-  const order = await database.db
-    .selectFrom('orders')
-    .selectAll()
-    .where('id', '=', orderId)
-    .executeTakeFirstOrThrow()
+export async function registeredHash(database: TestDatabase, orderId: string, txHash: string): Promise<void> {
+  const order = await database.db.selectFrom('orders').selectAll().where('id', '=', orderId).executeTakeFirstOrThrow()
   if (order.status !== 'confirming') await reservedAttempt(database, orderId)
   await database.db
     .insertInto('order_hashes')

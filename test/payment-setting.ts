@@ -29,9 +29,7 @@ export interface Setting {
   totals(): Promise<{ granted: bigint; completed: bigint }>
   transfer(
     txHash: string,
-  ): Promise<
-    { state: string; note: string | null; order_id: string | null; amount: string } | undefined
-  >
+  ): Promise<{ state: string; note: string | null; order_id: string | null; amount: string } | undefined>
   stop(): Promise<void>
 }
 
@@ -50,19 +48,14 @@ export async function openSetting(): Promise<Setting> {
     payer,
     accountId,
     troubles,
-    rounds: ({
-      urls = [chain.rpcUrl, `${chain.rpcUrl}/`],
-      clock = systemClock,
-      assets = [asset],
-    } = {}) =>
+    rounds: ({ urls = [chain.rpcUrl, `${chain.rpcUrl}/`], clock = systemClock, assets = [asset] } = {}) =>
       chainRound(
         {
           db: database.db,
           clock,
           random: systemRandom,
           reconcileMs: 0,
-          onTrouble: (_, error) =>
-            troubles.push(error instanceof Error ? error.message : 'unknown'),
+          onTrouble: (_, error) => troubles.push(error instanceof Error ? error.message : 'unknown'),
         },
         watchedThrough(urls, assets),
       ),

@@ -30,9 +30,7 @@ describe.each(rows.map((asset) => [asset.assetId, asset] as const))('the row of 
 
 test('no two rows share an id, or a token on a chain', () => {
   expect(new Set(rows.map((asset) => asset.assetId)).size).toBe(rows.length)
-  expect(new Set(rows.map((asset) => `${asset.chainId} ${asset.tokenAddress}`)).size).toBe(
-    rows.length,
-  )
+  expect(new Set(rows.map((asset) => `${asset.chainId} ${asset.tokenAddress}`)).size).toBe(rows.length)
 })
 
 describe('accepting assets', () => {

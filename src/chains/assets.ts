@@ -87,10 +87,7 @@ export const assets = [
     signingDomain: { name: 'USD Coin', version: '2' },
     explorerUrl: 'https://polygonscan.com',
     // USDC.e, USDT
-    mistakenFor: [
-      '0x2791bca1f2de4661ed88a30c99a7a9449aa84174',
-      '0xc2132d05d31c914a87c6611c10748aeb04b58e8f',
-    ],
+    mistakenFor: ['0x2791bca1f2de4661ed88a30c99a7a9449aa84174', '0xc2132d05d31c914a87c6611c10748aeb04b58e8f'],
     // reorganisations of a dozen blocks have happened here
     confirmations: { ...usual.confirmations, blocks: 64 },
     safeBlocks: 128,
@@ -165,13 +162,9 @@ export function acceptAssets(settings: Readonly<Record<string, AssetSettings>>):
       confirmations: { ...row.confirmations, ...own.confirmations },
     }
     if (recipientAddress === row.tokenAddress)
-      throw new AssetRefused(
-        `The recipient of \`${assetId}\` is the token itself: what is sent there is lost.`,
-      )
+      throw new AssetRefused(`The recipient of \`${assetId}\` is the token itself: what is sent there is lost.`)
     if (retiredRecipients.includes(recipientAddress))
-      throw new AssetRefused(
-        `The recipient of \`${assetId}\` is also retired. Remove it from one of the two.`,
-      )
+      throw new AssetRefused(`The recipient of \`${assetId}\` is also retired. Remove it from one of the two.`)
     if (accepted.minAmountMicro > accepted.maxAmountMicro)
       throw new AssetRefused(`The smallest amount of \`${assetId}\` is larger than the largest.`)
     return accepted

@@ -125,11 +125,7 @@ export function askAll<T>(chain: Chain, ask: (node: ChainNode) => Promise<T>): P
 }
 
 /** The one answer of all nodes. Throws NodesDisagree, naming what was asked, when two differ. */
-export async function askAgreed<T>(
-  chain: Chain,
-  what: string,
-  ask: (node: ChainNode) => Promise<T>,
-): Promise<T> {
+export async function askAgreed<T>(chain: Chain, what: string, ask: (node: ChainNode) => Promise<T>): Promise<T> {
   const answers = await askAll(chain, ask)
   const first = answers[0]
   if (new Set(answers.map(comparable)).size > 1)
@@ -139,9 +135,5 @@ export async function askAgreed<T>(
 }
 
 function comparable(answer: unknown): string {
-  return (
-    JSON.stringify(answer, (_, value: unknown) =>
-      typeof value === 'bigint' ? `${value}n` : value,
-    ) ?? ''
-  )
+  return JSON.stringify(answer, (_, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)) ?? ''
 }

@@ -18,19 +18,14 @@ type Depths = Pick<AcceptedAsset, 'safeBlocks' | 'finalizedBlocks'> & {
 }
 
 /** The depth that an amount of an asset needs (decisions 3). With a single node only finality counts, or the depth set for it. */
-export function requiredDepth(
-  asset: Depths,
-  amountMicro: bigint,
-  nodeCount: number,
-): RequiredDepth {
+export function requiredDepth(asset: Depths, amountMicro: bigint, nodeCount: number): RequiredDepth {
   const { confirmations, safeBlocks, finalizedBlocks } = asset
   if (nodeCount < 2) {
     return confirmations.singleNodeBlocks === undefined
       ? { rule: 'finalized', blocks: finalizedBlocks }
       : { rule: 'blocks', blocks: confirmations.singleNodeBlocks }
   }
-  if (amountMicro <= confirmations.blocksUpToMicro)
-    return { rule: 'blocks', blocks: confirmations.blocks }
+  if (amountMicro <= confirmations.blocksUpToMicro) return { rule: 'blocks', blocks: confirmations.blocks }
   if (amountMicro <= confirmations.safeUpToMicro) return { rule: 'safe', blocks: safeBlocks }
   return { rule: 'finalized', blocks: finalizedBlocks }
 }

@@ -49,14 +49,8 @@ test('a plain transfer by the payer is direct', () => {
 test.each<[string, Changes]>([
   ['a legacy transaction', { transaction: { type: 0 } }],
   ['a transaction that also sets code (EIP-7702)', { transaction: { type: 4 } }],
-  [
-    '512 bytes that a wallet appends',
-    { transaction: { input: call(recipient, 5_000_000n) + 'ff'.repeat(512) } },
-  ],
-  [
-    'transfers of other tokens in the same transaction',
-    { receipt: { transfers: [{ ...log, token: stranger }, log] } },
-  ],
+  ['512 bytes that a wallet appends', { transaction: { input: call(recipient, 5_000_000n) + 'ff'.repeat(512) } }],
+  ['transfers of other tokens in the same transaction', { receipt: { transfers: [{ ...log, token: stranger }, log] } }],
 ])('%s leave it direct', (_, changes) => {
   expect(directTransfer(factsWith(changes), expected).kind).toBe('direct')
 })
@@ -92,10 +86,7 @@ test.each<[string, Changes]>([
   ],
   ['the call names another recipient', { transaction: { input: call(stranger, 5_000_000n) } }],
   ['the call names another amount', { transaction: { input: call(recipient, 5_000_001n) } }],
-  [
-    'more than 512 bytes are appended',
-    { transaction: { input: call(recipient, 5_000_000n) + 'ff'.repeat(513) } },
-  ],
+  ['more than 512 bytes are appended', { transaction: { input: call(recipient, 5_000_000n) + 'ff'.repeat(513) } }],
   ['the token moved twice', { receipt: { transfers: [log, { ...log, recipient: stranger }] } }],
 ])('value that arrived is indirect when %s', (_, changes) => {
   expect(directTransfer(factsWith(changes), expected).kind).toBe('indirect')
@@ -112,7 +103,8 @@ test.each<[string, Changes]>([
 })
 
 test('a transaction of status 0 failed, whatever else it shows', () => {
-  expect(
-    directTransfer(factsWith({ receipt: { succeeded: false, transfers: [] } }), expected),
-  ).toEqual({ kind: 'failed', block: 100n })
+  expect(directTransfer(factsWith({ receipt: { succeeded: false, transfers: [] } }), expected)).toEqual({
+    kind: 'failed',
+    block: 100n,
+  })
 })

@@ -43,8 +43,7 @@ const TYPES = new Set([0, 1, 2, 4])
  */
 export function directTransfer(facts: TransactionFacts, expected: ExpectedTransfer): Verdict {
   const { transaction, receipt, canonical } = facts
-  if (facts.chainId !== expected.chainId)
-    return { kind: 'absent', reason: `the node is on chain ${facts.chainId}` }
+  if (facts.chainId !== expected.chainId) return { kind: 'absent', reason: `the node is on chain ${facts.chainId}` }
   if (!transaction || transaction.hash !== expected.txHash)
     return { kind: 'absent', reason: 'the transaction is unknown' }
   if (!receipt) return { kind: 'absent', reason: 'the transaction is not in a block' }
@@ -61,9 +60,7 @@ export function directTransfer(facts: TransactionFacts, expected: ExpectedTransf
   )
   if (same.length === 0) return { kind: 'elsewhere', block }
   const reason = objection(transaction, expected, ofToken.length)
-  return reason === undefined
-    ? { kind: 'direct', block, blockHash }
-    : { kind: 'indirect', reason, block, blockHash }
+  return reason === undefined ? { kind: 'direct', block, blockHash } : { kind: 'indirect', reason, block, blockHash }
 }
 
 function objection(
@@ -72,12 +69,10 @@ function objection(
   transfersOfToken: number,
 ): string | undefined {
   if (transaction.from !== expected.payer) return 'another account sent the transaction'
-  if (transaction.to !== expected.token)
-    return 'the transaction calls another contract than the token'
+  if (transaction.to !== expected.token) return 'the transaction calls another contract than the token'
   if (transaction.value !== 0n) return 'the transaction carries native currency'
   if (!TYPES.has(transaction.type)) return `the transaction is of type ${transaction.type}`
-  if (!isPlainCall(transaction.input, expected))
-    return 'the call is no plain transfer to the recipient'
+  if (!isPlainCall(transaction.input, expected)) return 'the call is no plain transfer to the recipient'
   if (transfersOfToken !== 1) return 'the transaction moves the token more than once'
   return undefined
 }

@@ -34,8 +34,7 @@ describe('before an asset is served', () => {
   })
 
   test('a node on another chain is refused', async () => {
-    node.lie = async ({ method, params }, honest) =>
-      method === 'eth_chainId' ? '0x2105' : honest(method, ...params)
+    node.lie = async ({ method, params }, honest) => (method === 'eth_chainId' ? '0x2105' : honest(method, ...params))
     expect(await problems({}, [chain.rpcUrl, node.url])).toEqual([
       'node 2 of the test chain is on chain 8453, not 31337',
     ])
@@ -43,12 +42,8 @@ describe('before an asset is served', () => {
   })
 
   test('a token without code, or with other decimals or another symbol, is refused', async () => {
-    expect(await problems({ tokenAddress: `0x${'9'.repeat(40)}` })).toEqual([
-      expect.stringMatching(/no contract at/),
-    ])
-    expect(await problems({ symbol: 'USDT' })).toEqual([
-      expect.stringMatching(/called "USDC", not USDT/),
-    ])
+    expect(await problems({ tokenAddress: `0x${'9'.repeat(40)}` })).toEqual([expect.stringMatching(/no contract at/)])
+    expect(await problems({ symbol: 'USDT' })).toEqual([expect.stringMatching(/called "USDC", not USDT/)])
     expect(await problems({ decimals: 18 })).toEqual([expect.stringMatching(/6 decimals, not 18/)])
     const forger = await chain.deploy(logForger.bytecode)
     expect(await problems({ tokenAddress: forger })).toHaveLength(2)
@@ -56,9 +51,7 @@ describe('before an asset is served', () => {
 
   test('a recipient that is a contract is refused, and an upgraded plain account is not', async () => {
     const contract = await chain.deploy(feeToken.bytecode)
-    expect(await problems({ recipientAddress: contract })).toEqual([
-      expect.stringMatching(/is a contract/),
-    ])
+    expect(await problems({ recipientAddress: contract })).toEqual([expect.stringMatching(/is a contract/)])
     await chain.rpc('anvil_setCode', `0x${'8'.repeat(40)}`, `0xef0100${'7'.repeat(40)}`)
     expect(await problems({ recipientAddress: `0x${'8'.repeat(40)}` })).toEqual([])
   })
@@ -106,9 +99,9 @@ test('a log that the receipt of its transaction does not have is not passed on',
       : answer
   }
   await expect(open(node.url).nodes[0]?.transfers(query)).rejects.toThrow(/does not have/)
-  await expect(
-    askAgreed(open(chain.rpcUrl, node.url), 'transfers', (each) => each.transfers(query)),
-  ).rejects.toThrow(NodeUnavailable)
+  await expect(askAgreed(open(chain.rpcUrl, node.url), 'transfers', (each) => each.transfers(query))).rejects.toThrow(
+    NodeUnavailable,
+  )
   node.lie = undefined
 })
 
@@ -129,9 +122,7 @@ test('what a node says when it refuses decides whether to ask for less or to com
       .nodes[0]?.transfers(query)
       .catch((error: unknown) => error)
   }
-  expect(await refused(-32_005, 'query returned more than 10000 results')).toBeInstanceOf(
-    RangeRefused,
-  )
+  expect(await refused(-32_005, 'query returned more than 10000 results')).toBeInstanceOf(RangeRefused)
   expect(await refused(-32_602, 'eth_getLogs is limited to a 5 range')).toBeInstanceOf(RangeRefused)
   expect(await refused(-32_000, 'block range too large')).toBeInstanceOf(RangeRefused)
   expect(await refused(-32_005, 'rate limit exceeded')).toBeInstanceOf(NodeUnavailable)

@@ -55,15 +55,11 @@ function openNode(name: string, rpc: JsonRpc, settings: ChainSettings): ChainNod
     chainId: async () => Number(numberOf(await one('eth_chainId'))),
     heads: () => headsOf(rpc, settings),
     headers: async (blocks) =>
-      (await rpc.ask(blocks.map((block) => ['eth_getBlockByNumber', hex(block), false]))).map(
-        headerOf,
-      ),
+      (await rpc.ask(blocks.map((block) => ['eth_getBlockByNumber', hex(block), false]))).map(headerOf),
     transfers: (query) => transfersOf(rpc, name, query),
     facts: (txHash) => factsOf(rpc, txHash),
-    sentCount: async (account, block) =>
-      numberOf(await one('eth_getTransactionCount', account, hex(block))),
-    balance: async (token, holder, block) =>
-      numberOf(await call(token, `${BALANCE_OF}${word(holder)}`, hex(block))),
+    sentCount: async (account, block) => numberOf(await one('eth_getTransactionCount', account, hex(block))),
+    balance: async (token, holder, block) => numberOf(await call(token, `${BALANCE_OF}${word(holder)}`, hex(block))),
     async token(token) {
       const said = (data: string): Promise<string> =>
         call(token, data, 'latest').catch((error: unknown) => {
@@ -80,17 +76,13 @@ function openNode(name: string, rpc: JsonRpc, settings: ChainSettings): ChainNod
   }
 }
 
-async function headsOf(
-  rpc: JsonRpc,
-  { safeBlocks, finalizedBlocks }: ChainSettings,
-): Promise<Heads> {
+async function headsOf(rpc: JsonRpc, { safeBlocks, finalizedBlocks }: ChainSettings): Promise<Heads> {
   const [first] = await rpc.ask([['eth_getBlockByNumber', 'latest', false]])
   const latest = headerOf(first)
   if (!latest) throw new NodeUnavailable('the node has no latest block')
   // some nodes refuse the words, some know none of their blocks yet
   const tagged = async (tag: string, blocksBehind: number): Promise<bigint> => {
-    const fallback =
-      latest.number > BigInt(blocksBehind) ? latest.number - BigInt(blocksBehind) : 0n
+    const fallback = latest.number > BigInt(blocksBehind) ? latest.number - BigInt(blocksBehind) : 0n
     try {
       const header = headerOf((await rpc.ask([['eth_getBlockByNumber', tag, false]]))[0])
       if (header === undefined) return fallback
@@ -100,21 +92,13 @@ async function headsOf(
       throw error
     }
   }
-  const [safe, finalized] = await Promise.all([
-    tagged('safe', safeBlocks),
-    tagged('finalized', finalizedBlocks),
-  ])
+  const [safe, finalized] = await Promise.all([tagged('safe', safeBlocks), tagged('finalized', finalizedBlocks)])
   return { latest, safe, finalized }
 }
 
-async function transfersOf(
-  rpc: JsonRpc,
-  name: string,
-  query: TransferQuery,
-): Promise<TransferLog[]> {
+async function transfersOf(rpc: JsonRpc, name: string, query: TransferQuery): Promise<TransferLog[]> {
   const parties = query.parties.map((address) => `0x${word(address)}`)
-  const topics =
-    query.direction === 'to' ? [TRANSFER_TOPIC, null, parties] : [TRANSFER_TOPIC, parties]
+  const topics = query.direction === 'to' ? [TRANSFER_TOPIC, null, parties] : [TRANSFER_TOPIC, parties]
   const filter = {
     address: query.tokens,
     topics,
@@ -141,11 +125,7 @@ async function transfersOf(
         .filter((other) => isTransfer(other) && textOf(other.address) === textOf(log.address))
       const position = ofToken.findIndex((other) => textOf(other.logIndex) === textOf(log.logIndex))
       const found = ofToken[position]
-      if (
-        !found ||
-        JSON.stringify(found.topics) !== JSON.stringify(log.topics) ||
-        found.data !== log.data
-      )
+      if (!found || JSON.stringify(found.topics) !== JSON.stringify(log.topics) || found.data !== log.data)
         throw new NodeUnavailable(`${name} lists a log that its receipt does not have`)
       return {
         ...transferOf(log),
@@ -164,10 +144,7 @@ async function factsOf(rpc: JsonRpc, txHash: string): Promise<TransactionFacts> 
     ['eth_getTransactionByHash', txHash],
     ['eth_getTransactionReceipt', txHash],
   ])
-  const read =
-    isReceipt(receipt) && textOf(receipt.transactionHash) === txHash
-      ? receiptFrom(receipt)
-      : undefined
+  const read = isReceipt(receipt) && textOf(receipt.transactionHash) === txHash ? receiptFrom(receipt) : undefined
   const facts = {
     chainId: Number(numberOf(chainId)),
     transaction: transactionFrom(transaction),

@@ -25,15 +25,7 @@ const REVERTED = 3
 const TOO_MUCH_CODES = new Set([-32005, -32602])
 
 /** A client of one node: no retries, no cache, and a circuit breaker. `name` is what errors call it. */
-export function openJsonRpc({
-  url,
-  name,
-  clock,
-}: {
-  url: string
-  name: string
-  clock: Clock
-}): JsonRpc {
+export function openJsonRpc({ url, name, clock }: { url: string; name: string; clock: Clock }): JsonRpc {
   let failures = 0
   let restsUntilMs = 0
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -55,9 +47,7 @@ export function openJsonRpc({
     async ask(questions) {
       const answers: unknown[] = []
       for (let from = 0; from < questions.length; from += BATCH_MAX)
-        answers.push(
-          ...(await guarded(() => post(url, name, questions.slice(from, from + BATCH_MAX)))),
-        )
+        answers.push(...(await guarded(() => post(url, name, questions.slice(from, from + BATCH_MAX)))))
       return answers
     },
   }
@@ -87,9 +77,7 @@ async function post(url: string, name: string, questions: readonly Question[]): 
     if (cause instanceof NodeUnavailable || cause instanceof RangeRefused) throw cause
     // the cause of a failed fetch may name the address, which may hold a key: it is not passed on
     const why =
-      (cause as Error).name === 'TimeoutError'
-        ? `did not answer within ${TIMEOUT_MS} ms`
-        : 'cannot be reached'
+      (cause as Error).name === 'TimeoutError' ? `did not answer within ${TIMEOUT_MS} ms` : 'cannot be reached'
     throw new NodeUnavailable(`${name} ${why}`)
   }
   if (status === 413) throw new RangeRefused(`${name} finds the question too large`)
@@ -101,8 +89,7 @@ async function limitedText(response: Response, name: string): Promise<string> {
   let bytes = 0
   for await (const part of response.body ?? []) {
     bytes += part.byteLength
-    if (bytes > ANSWER_BYTES_MAX)
-      throw new RangeRefused(`${name} answers with more than ${ANSWER_BYTES_MAX} bytes`)
+    if (bytes > ANSWER_BYTES_MAX) throw new RangeRefused(`${name} answers with more than ${ANSWER_BYTES_MAX} bytes`)
     parts.push(part)
   }
   return Buffer.concat(parts).toString('utf8')
@@ -118,17 +105,13 @@ function parsed(text: string, name: string, status: number): unknown {
 
 function answersIn(body: unknown, count: number, name: string): unknown[] {
   const list = Array.isArray(body) ? body : [body]
-  const byId = new Map(
-    list.map((answer: unknown) => [isObject(answer) ? answer.id : undefined, answer]),
-  )
+  const byId = new Map(list.map((answer: unknown) => [isObject(answer) ? answer.id : undefined, answer]))
   // a node that refuses the whole request answers once, without an id
   const refusal = list.find((answer) => isObject(answer) && isObject(answer.error))
-  if (refusal !== undefined)
-    throw refusalOf((refusal as { error: Record<string, unknown> }).error, name)
+  if (refusal !== undefined) throw refusalOf((refusal as { error: Record<string, unknown> }).error, name)
   return Array.from({ length: count }, (_, id) => {
     const answer = byId.get(id)
-    if (!isObject(answer) || !('result' in answer))
-      throw new NodeUnavailable(`${name} gives no answer to a question`)
+    if (!isObject(answer) || !('result' in answer)) throw new NodeUnavailable(`${name} gives no answer to a question`)
     return answer.result
   })
 }
@@ -136,8 +119,7 @@ function answersIn(body: unknown, count: number, name: string): unknown[] {
 function refusalOf(error: Record<string, unknown>, name: string): Error {
   const message = typeof error.message === 'string' ? error.message.slice(0, 200) : 'no reason'
   const isTooMuch = TOO_MUCH_CODES.has(Number(error.code)) || TOO_MUCH.test(message)
-  if (error.code === REVERTED || /revert/i.test(message))
-    return new CallReverted(`${name} says: ${message}`)
+  if (error.code === REVERTED || /revert/i.test(message)) return new CallReverted(`${name} says: ${message}`)
   // "rate limit" is about the asker, not the question
   if (isTooMuch && !/rate|request limit|per second/i.test(message))
     return new RangeRefused(`${name} refuses: ${message}`)

@@ -23,23 +23,14 @@ export async function checkAsset(chain: Chain, asset: AcceptedAsset): Promise<As
 async function problemsOn(node: ChainNode, asset: AcceptedAsset): Promise<string[]> {
   const chainId = await node.chainId()
   // everything else would be about another chain
-  if (chainId !== asset.chainId)
-    return [`${node.name} is on chain ${chainId}, not ${asset.chainId}`]
-  if ((await node.code(asset.tokenAddress)) === '0x')
-    return [`${node.name} knows no contract at ${asset.tokenAddress}`]
-  const [token, recipientCode] = await Promise.all([
-    node.token(asset.tokenAddress),
-    node.code(asset.recipientAddress),
-  ])
+  if (chainId !== asset.chainId) return [`${node.name} is on chain ${chainId}, not ${asset.chainId}`]
+  if ((await node.code(asset.tokenAddress)) === '0x') return [`${node.name} knows no contract at ${asset.tokenAddress}`]
+  const [token, recipientCode] = await Promise.all([node.token(asset.tokenAddress), node.code(asset.recipientAddress)])
   const problems: string[] = []
   if (token.decimals !== asset.decimals)
-    problems.push(
-      `${node.name} says that the token has ${token.decimals} decimals, not ${asset.decimals}`,
-    )
+    problems.push(`${node.name} says that the token has ${token.decimals} decimals, not ${asset.decimals}`)
   if (token.symbol !== asset.symbol)
-    problems.push(
-      `${node.name} says that the token is called ${JSON.stringify(token.symbol)}, not ${asset.symbol}`,
-    )
+    problems.push(`${node.name} says that the token is called ${JSON.stringify(token.symbol)}, not ${asset.symbol}`)
   if (!isPlainAccount(recipientCode))
     problems.push(`the recipient ${asset.recipientAddress} is a contract: use a plain account`)
   return problems

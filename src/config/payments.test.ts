@@ -58,18 +58,8 @@ describe('an accepted asset', () => {
 
   test.each([
     ['no node', `recipient: '${recipient}'`, {}, /there is no node to ask/],
-    [
-      'a variable that is not set',
-      `recipient: '${recipient}', rpc_urls_env: NODES`,
-      {},
-      /`NODES` is not set/,
-    ],
-    [
-      'the same node twice',
-      `recipient: '${recipient}', rpc_urls: ['http://a', 'http://a']`,
-      {},
-      /named twice/,
-    ],
+    ['a variable that is not set', `recipient: '${recipient}', rpc_urls_env: NODES`, {}, /`NODES` is not set/],
+    ['the same node twice', `recipient: '${recipient}', rpc_urls: ['http://a', 'http://a']`, {}, /named twice/],
     [
       'a node that is no address',
       `recipient: '${recipient}', rpc_urls_env: NODES`,

@@ -51,14 +51,9 @@ export function readPayments(
     rpcUrls[id] = urls
     if (urls.length === 0 && asset.rpc_urls_env === undefined)
       refuse('rpc_urls', 'there is no node to ask.', 'Set `rpc_urls_env` or `rpc_urls`.')
-    if (urls.length > URLS_MAX)
-      refuse('rpc_urls', `there are ${urls.length} nodes.`, `Name ${URLS_MAX} at most.`)
+    if (urls.length > URLS_MAX) refuse('rpc_urls', `there are ${urls.length} nodes.`, `Name ${URLS_MAX} at most.`)
     if (new Set(urls).size < urls.length)
-      refuse(
-        'rpc_urls',
-        'a node is named twice.',
-        'Asking the same node twice proves nothing: name another.',
-      )
+      refuse('rpc_urls', 'a node is named twice.', 'Asking the same node twice proves nothing: name another.')
     if (urls.some((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)))
       refuse(
         'rpc_urls',

@@ -6,17 +6,12 @@ const ADDRESS_PATTERN = '^0x[0-9a-fA-F]{40}$'
 
 const Micro = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: toJsonInteger(MICROCREDITS_MAX), description }))
-const Blocks = (description: string) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description }))
+const Blocks = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description }))
 
 const Confirmations = Keys(
   {
-    blocks: Blocks(
-      'Blocks that a small payment waits for, its own included. Absent: 10, on Polygon 64.',
-    ),
-    blocks_up_to_micro: Micro(
-      'What counts as small, in micro units of the asset. Absent: 100000000.',
-    ),
+    blocks: Blocks('Blocks that a small payment waits for, its own included. Absent: 10, on Polygon 64.'),
+    blocks_up_to_micro: Micro('What counts as small, in micro units of the asset. Absent: 100000000.'),
     safe_up_to_micro: Micro(
       'Up to this a payment waits for the `safe` block of the chain, above it for the `finalized` one. Absent: 1000000000.',
     ),
@@ -31,8 +26,7 @@ const Asset = Keys(
   {
     recipient: Type.String({
       pattern: ADDRESS_PATTERN,
-      description:
-        'Where payments go: a plain account of yours, in quotes. The server never needs its key.',
+      description: 'Where payments go: a plain account of yours, in quotes. The server never needs its key.',
     }),
     rpc_urls_env: Type.Optional(
       Type.String({
@@ -49,15 +43,12 @@ const Asset = Keys(
     }),
     rate_ppm: Micro('Micro units of the asset for one Credit. Absent: 1000000, one to one.'),
     min_amount_micro: Micro('The smallest payment in micro units of the asset. Absent: 1000000.'),
-    max_amount_micro: Micro(
-      'The largest payment in micro units of the asset. Absent: 100000000000.',
-    ),
+    max_amount_micro: Micro('The largest payment in micro units of the asset. Absent: 100000000000.'),
     confirmations: Confirmations,
     retired_recipients: Type.Array(Type.String({ pattern: ADDRESS_PATTERN }), {
       maxItems: 100,
       default: [],
-      description:
-        'Former recipients. They stay watched, and what still arrives there is put up for review.',
+      description: 'Former recipients. They stay watched, and what still arrives there is put up for review.',
     }),
     enabled: Type.Boolean({
       default: true,

@@ -84,9 +84,7 @@ const MINT = '0x40c10f19'
  * Starts the development chain and, the first time, deploys its stablecoin and funds the owner's, the Agent's and
  * five payers' wallets. Later starts go on from the same blocks. The chain's clock is the machine's, also after a pause.
  */
-export async function startDevelopmentChain(
-  options: DevelopmentChainOptions,
-): Promise<DevelopmentChain> {
+export async function startDevelopmentChain(options: DevelopmentChainOptions): Promise<DevelopmentChain> {
   const { dataFolder, clock, log, environment, mining = MINING, port = PORT } = options
   const anvil = await startAnvil({
     dataFolder: join(dataFolder, 'chain'),
@@ -151,23 +149,15 @@ async function transact(
     status: string
     contractAddress: string | null
   }
-  if (receipt.status !== '0x1')
-    throw new Error('a transaction that makes the development token failed')
+  if (receipt.status !== '0x1') throw new Error('a transaction that makes the development token failed')
   return receipt
 }
 
 /** ("USD Coin", "USDC", "2", token owner): four heads of 32 bytes, then each text as its length and one word. */
 function constructorArguments(): string {
   const word = (value: bigint) => value.toString(16).padStart(64, '0')
-  const text = (value: string) =>
-    word(BigInt(value.length)) + Buffer.from(value).toString('hex').padEnd(64, '0')
+  const text = (value: string) => word(BigInt(value.length)) + Buffer.from(value).toString('hex').padEnd(64, '0')
   return (
-    word(0x80n) +
-    word(0xc0n) +
-    word(0x100n) +
-    word(BigInt(TOKEN_OWNER)) +
-    text('USD Coin') +
-    text('USDC') +
-    text('2')
+    word(0x80n) + word(0xc0n) + word(0x100n) + word(BigInt(TOKEN_OWNER)) + text('USD Coin') + text('USDC') + text('2')
   )
 }

@@ -26,37 +26,24 @@ const start = (name: string, log: (line: string) => void = () => undefined) =>
     environment: process.env,
     port: 0,
   })
-const heightOf = async (chain: {
-  rpc(method: string, ...parameters: unknown[]): Promise<unknown>
-}) => Number(await chain.rpc('eth_blockNumber'))
-const balanceCall = (address: string) =>
-  `0x70a08231${address.slice(2).toLowerCase().padStart(64, '0')}`
+const heightOf = async (chain: { rpc(method: string, ...parameters: unknown[]): Promise<unknown> }) =>
+  Number(await chain.rpc('eth_blockNumber'))
+const balanceCall = (address: string) => `0x70a08231${address.slice(2).toLowerCase().padStart(64, '0')}`
 
 test('the first start deploys the token where its asset row says and funds the known wallets, within 5 s', async () => {
   const startedAt = performance.now()
   const chain = await start('first')
   expect(performance.now() - startedAt).toBeLessThan(5_000)
-  expect(chain.tokenAddress.toLowerCase()).toBe(
-    assets.find((asset) => asset.assetId === chain.assetId)?.tokenAddress,
-  )
+  expect(chain.tokenAddress.toLowerCase()).toBe(assets.find((asset) => asset.assetId === chain.assetId)?.tokenAddress)
   expect(await chain.rpc('eth_getCode', chain.recipientAddress, 'latest')).toBe('0x')
   for (const index of [0, 1, 5, 6, 7, 8, 9]) {
-    const wallet = mnemonicToAccount(
-      'test test test test test test test test test test test junk',
-      { addressIndex: index },
-    )
-    expect(
-      BigInt(String(await chain.rpc('eth_getBalance', wallet.address, 'latest'))),
-    ).toBeGreaterThan(10n ** 18n)
+    const wallet = mnemonicToAccount('test test test test test test test test test test test junk', {
+      addressIndex: index,
+    })
+    expect(BigInt(String(await chain.rpc('eth_getBalance', wallet.address, 'latest')))).toBeGreaterThan(10n ** 18n)
     expect(
       BigInt(
-        String(
-          await chain.rpc(
-            'eth_call',
-            { to: chain.tokenAddress, data: balanceCall(wallet.address) },
-            'latest',
-          ),
-        ),
+        String(await chain.rpc('eth_call', { to: chain.tokenAddress, data: balanceCall(wallet.address) }, 'latest')),
       ),
     ).toBe(10n ** 12n)
     const payer = chain.payers[index - 5]
@@ -79,10 +66,7 @@ test('a transaction is in a block at once and gets its second confirmation by it
   })
   let receipt: { blockNumber: string } | null = null
   const until = performance.now() + 5_000
-  while (
-    performance.now() < until &&
-    (!receipt || (await heightOf(chain)) <= Number(receipt.blockNumber))
-  )
+  while (performance.now() < until && (!receipt || (await heightOf(chain)) <= Number(receipt.blockNumber)))
     receipt = (await chain.rpc('eth_getTransactionReceipt', hash)) as { blockNumber: string } | null
   expect(await heightOf(chain)).toBeGreaterThan(Number(receipt?.blockNumber))
   await chain.stop()
@@ -111,13 +95,7 @@ test("blocks and balances outlive a restart, and the clock is the machine's agai
   ).toBe(block.hash)
   expect(
     BigInt(
-      String(
-        await next.rpc(
-          'eth_call',
-          { to: next.tokenAddress, data: balanceCall(next.recipientAddress) },
-          'latest',
-        ),
-      ),
+      String(await next.rpc('eth_call', { to: next.tokenAddress, data: balanceCall(next.recipientAddress) }, 'latest')),
     ),
   ).toBe(7n)
   await next.rpc('evm_mine')
@@ -142,15 +120,11 @@ test('a server that is killed takes its chain with it, or the next start ends it
     const chain = await startDevelopmentChain({ dataFolder: process.argv[1], clock: systemClock, log() {}, environment: process.env, port: 0 })
     console.log('ready')
     setInterval(() => {}, 1000)`
-  const child = spawn(
-    process.execPath,
-    ['--input-type=module', '-e', script, join(top, 'killed')],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, join(top, 'killed')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   await once(child.stdout, 'data')
-  const [, , pid, started] = (
-    await readFile(join(top, 'killed', 'chain', 'anvil.pid'), 'utf8')
-  ).split('\n')
+  const [, , pid, started] = (await readFile(join(top, 'killed', 'chain', 'anvil.pid'), 'utf8')).split('\n')
   expect(await startIdentity(Number(pid))).toBe(started)
   child.kill('SIGKILL')
   await once(child, 'exit')

@@ -77,11 +77,9 @@ export async function startAnvil(options: AnvilOptions): Promise<RunningAnvil> {
   void exited.then(() => process.removeListener('exit', ending))
   const rpcUrl = `http://127.0.0.1:${port}`
   const rpc = (method: string, ...parameters: unknown[]) => call(rpcUrl, method, parameters)
-  await writeFile(
-    claim,
-    [process.pid, await startIdentity(process.pid), pid, await startIdentity(pid)].join('\n'),
-    { mode: 0o600 },
-  )
+  await writeFile(claim, [process.pid, await startIdentity(process.pid), pid, await startIdentity(pid)].join('\n'), {
+    mode: 0o600,
+  })
   if (!(await answers(rpc, child))) {
     child.kill('SIGKILL')
     await exited
@@ -116,11 +114,7 @@ function findAnvil(): string {
   const require = createRequire(import.meta.url)
   try {
     const wrapper = require.resolve('@foundry-rs/anvil/package.json')
-    return join(
-      dirname(createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`)),
-      'bin',
-      'anvil',
-    )
+    return join(dirname(createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`)), 'bin', 'anvil')
   } catch (cause) {
     throw new AnvilUnavailable(
       `No development chain is installed for ${platform}. Install the optional dependencies (npm ci).`,
@@ -135,29 +129,16 @@ async function launch(
   { dataFolder, chainId, mining, environment }: AnvilOptions,
 ): Promise<ChildProcess> {
   const args = [
-    ...[
-      '--host',
-      '127.0.0.1',
-      '--port',
-      String(port),
-      '--chain-id',
-      String(chainId),
-      '--hardfork',
-      'prague',
-    ],
+    ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--hardfork', 'prague'],
     ...['--slots-in-an-epoch', SLOTS_IN_AN_EPOCH, '--no-cors', '--quiet'],
     ...['--state', join(dataFolder, 'state.json'), '--state-interval', SAVE_SECONDS],
-    ...(mining.kind === 'manual'
-      ? ['--no-mining']
-      : ['--block-time', String(mining.seconds), '--mixed-mining']),
+    ...(mining.kind === 'manual' ? ['--no-mining'] : ['--block-time', String(mining.seconds), '--mixed-mining']),
   ]
   const { PATH = '/usr/local/bin:/usr/bin:/bin' } = environment
   const death =
     process.platform === 'linux' &&
     spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { env: { PATH } }).status === 0
-  const [file = program, ...rest] = death
-    ? ['setpriv', '--pdeathsig', 'TERM', program, ...args]
-    : [program, ...args]
+  const [file = program, ...rest] = death ? ['setpriv', '--pdeathsig', 'TERM', program, ...args] : [program, ...args]
   const log = await open(join(dataFolder, 'anvil.log'), 'w', 0o600)
   try {
     // a group of its own: Ctrl-C in a terminal is ours to handle, so that it is stopped after those who use it
@@ -177,9 +158,7 @@ async function endLeftBehind(claim: string, log: (line: string) => void): Promis
     (await startIdentity(Number(ownerPid))) === ownerStarted &&
     (await startIdentity(Number(pid))) === started
   )
-    throw new AnvilUnavailable(
-      `The development chain is in use by process ${ownerPid}. Stop it first.`,
-    )
+    throw new AnvilUnavailable(`The development chain is in use by process ${ownerPid}. Stop it first.`)
   const isOurs = async () => (await startIdentity(Number(pid))) === started
   if (started !== undefined && (await isOurs())) {
     log('stopping the chain that a former run left behind')
@@ -234,9 +213,7 @@ function freePort(): Promise<number> {
     server.listen(0, '127.0.0.1', () => {
       const address = server.address()
       server.close(() =>
-        typeof address === 'object' && address
-          ? resolve(address.port)
-          : reject(new Error('no port')),
+        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
       )
     })
   })

@@ -44,12 +44,7 @@ export function candidateRound(
   }
 }
 
-async function lookAt(
-  deps: WatcherDeps,
-  watched: WatchedChain,
-  hash: Hash,
-  head: ReadHead,
-): Promise<void> {
+async function lookAt(deps: WatcherDeps, watched: WatchedChain, hash: Hash, head: ReadHead): Promise<void> {
   const order = await orders.find(deps.db, hash.order_id)
   if (!order) return
   const required = depthFor(watched, order.token_address, order.amount_micro)
@@ -62,20 +57,14 @@ async function lookAt(
   if (!first || endings.some((ending) => ending?.event !== first.event)) return
   await deps.db.transaction().execute(async (tx) => {
     const locked = await orders.lock(tx, hash.order_id)
-    if (locked)
-      await lifecycle.release(tx, locked, first.event, hash.tx_hash, first.why, deps.clock.now())
+    if (locked) await lifecycle.release(tx, locked, first.event, hash.tx_hash, first.why, deps.clock.now())
   })
 }
 
 /** Whether one node says that no money comes from this hash any more. */
 async function endingOf(
   watched: WatchedChain,
-  {
-    hash,
-    order,
-    required,
-    head,
-  }: { hash: Hash; order: orders.Order; required: RequiredDepth; head: ReadHead },
+  { hash, order, required, head }: { hash: Hash; order: orders.Order; required: RequiredDepth; head: ReadHead },
   facts: TransactionFacts,
   nodeIndex: number,
 ): Promise<Ending | undefined> {
@@ -88,20 +77,14 @@ async function endingOf(
     amount: order.amount_micro,
   })
   if (verdict.kind === 'failed')
-    return isDeepEnough(required, verdict.block, head)
-      ? { event: 'fail', why: 'failed' }
-      : undefined
+    return isDeepEnough(required, verdict.block, head) ? { event: 'fail', why: 'failed' } : undefined
   if (verdict.kind === 'elsewhere') return elsewhere(watched, verdict, facts, { required, head })
   if (verdict.kind !== 'absent' || facts.transaction || hash.seen_nonce === null) return undefined
   // it was pending once and is gone: another transaction of the payer may have taken its nonce for good
   const deepBlock = blockAtDepth(required, head)
   const sent =
-    deepBlock === undefined
-      ? 0n
-      : await watched.chain.nodes[nodeIndex]?.sentCount(order.payer_address, deepBlock)
-  return sent !== undefined && sent > hash.seen_nonce
-    ? { event: 'replace', why: 'replaced' }
-    : undefined
+    deepBlock === undefined ? 0n : await watched.chain.nodes[nodeIndex]?.sentCount(order.payer_address, deepBlock)
+  return sent !== undefined && sent > hash.seen_nonce ? { event: 'replace', why: 'replaced' } : undefined
 }
 
 function elsewhere(
@@ -114,8 +97,7 @@ function elsewhere(
   // something arrived all the same: the scan has it, and decides what it is
   const [tokens, ours] = [tokensOf(watched), recipientsOf(watched)]
   const arrived = facts.receipt?.transfers.some(
-    ({ token, recipient, amount }) =>
-      amount > 0n && tokens.includes(token) && ours.includes(recipient),
+    ({ token, recipient, amount }) => amount > 0n && tokens.includes(token) && ours.includes(recipient),
   )
   if (arrived) return undefined
   return {
@@ -126,8 +108,7 @@ function elsewhere(
 
 /** The highest block that is deep enough. */
 function blockAtDepth(required: RequiredDepth, head: ReadHead): bigint | undefined {
-  const block =
-    required.rule === 'blocks' ? head.latest - BigInt(required.blocks) + 1n : head[required.rule]
+  const block = required.rule === 'blocks' ? head.latest - BigInt(required.blocks) + 1n : head[required.rule]
   return block < 0n ? undefined : block
 }
 
@@ -140,8 +121,7 @@ async function noteNonce(
   const seen = facts.find(
     ({ transaction, receipt }) => transaction?.from === order.payer_address && !receipt,
   )?.transaction
-  if (seen && hash.seen_nonce === null)
-    await orders.noteNonce(deps.db, hash.order_id, hash.tx_hash, seen.nonce)
+  if (seen && hash.seen_nonce === null) await orders.noteNonce(deps.db, hash.order_id, hash.tx_hash, seen.nonce)
 }
 
 function keyOf(hash: Hash): string {

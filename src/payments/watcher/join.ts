@@ -18,11 +18,7 @@ const DUST_DIVISOR = 100n
  * Joins transfers that were seen to the orders that asked for them. What no order asked for is decided once it is
  * deep enough: dust is ignored, a near miss opens a review, everything else waits for an operator as unmatched.
  */
-export async function joinTransfers(
-  deps: WatcherDeps,
-  watched: WatchedChain,
-  head: store.ReadHead,
-): Promise<void> {
+export async function joinTransfers(deps: WatcherDeps, watched: WatchedChain, head: store.ReadHead): Promise<void> {
   for (const transfer of await store.transfersIn(
     deps.db,
     BigInt(watched.chain.chainId),
@@ -33,11 +29,7 @@ export async function joinTransfers(
     await deps.db.transaction().execute(async (tx) => {
       const locked = await store.lockTransfer(tx, transfer)
       if (!locked || (await joinExactly(deps, tx, locked))) return
-      const deep = isDeepEnough(
-        depthFor(watched, locked.token_address, BigInt(locked.amount)),
-        locked.block,
-        head,
-      )
+      const deep = isDeepEnough(depthFor(watched, locked.token_address, BigInt(locked.amount)), locked.block, head)
       if (deep) await decide(deps, tx, watched, locked)
     })
   }
@@ -67,13 +59,7 @@ async function joinExactly(deps: WatcherDeps, tx: Tx, transfer: store.Transfer):
   for (const candidate of await orders.matching(tx, shown)) {
     const order = await orders.lock(tx, candidate.id)
     const seen =
-      order &&
-      (await lifecycle.see(
-        tx,
-        order,
-        { txHash: transfer.tx_hash, attemptId: deps.random.uuid() },
-        now,
-      ))
+      order && (await lifecycle.see(tx, order, { txHash: transfer.tx_hash, attemptId: deps.random.uuid() }, now))
     if (!seen) continue
     await store.mark(tx, transfer, { state: 'matched', order_id: seen.id, note: null })
     return true
@@ -81,12 +67,7 @@ async function joinExactly(deps: WatcherDeps, tx: Tx, transfer: store.Transfer):
   return false
 }
 
-async function decide(
-  deps: WatcherDeps,
-  tx: Tx,
-  watched: WatchedChain,
-  transfer: store.Transfer,
-): Promise<void> {
+async function decide(deps: WatcherDeps, tx: Tx, watched: WatchedChain, transfer: store.Transfer): Promise<void> {
   const now = deps.clock.now()
   const amount = BigInt(transfer.amount)
   const waiting = await orders.oldestWaiting(tx, transfer.payer, now)
@@ -98,9 +79,7 @@ async function decide(
   const order = waiting && reason && (await orders.lock(tx, waiting.id))
   if (order && order.tx_hash === null) {
     const receivedMicro = amount > MICROCREDITS_MAX ? MICROCREDITS_MAX : amount
-    if (
-      await lifecycle.suspect(tx, order, { reason, txHash: transfer.tx_hash, receivedMicro }, now)
-    )
+    if (await lifecycle.suspect(tx, order, { reason, txHash: transfer.tx_hash, receivedMicro }, now))
       return store.mark(tx, transfer, { state: 'matched', order_id: order.id, note: reason })
   }
   await store.mark(tx, transfer, {
@@ -117,9 +96,7 @@ function nearMiss(
   order: orders.Order,
 ): lifecycle.ReviewReason | undefined {
   if (order.chain_id !== transfer.chain_id)
-    return order.amount_micro === BigInt(transfer.amount) && isAccepted(watched, transfer)
-      ? 'wrong_chain'
-      : undefined
+    return order.amount_micro === BigInt(transfer.amount) && isAccepted(watched, transfer) ? 'wrong_chain' : undefined
   // a token that is not accepted may be worth anything
   if (order.token_address !== transfer.token_address) return undefined
   return order.recipient_address === transfer.recipient ? 'amount_mismatch' : 'old_recipient'
@@ -137,33 +114,21 @@ function isAccepted(watched: WatchedChain, transfer: store.Transfer): boolean {
  * A hash that an order registered and another wallet paid: an exchange's withdrawal is looked into, but a payment
  * that belongs to somebody else's account is not up for claims.
  */
-async function claimedByAnotherPayer(
-  deps: WatcherDeps,
-  tx: Tx,
-  transfer: store.Transfer,
-): Promise<boolean> {
+async function claimedByAnotherPayer(deps: WatcherDeps, tx: Tx, transfer: store.Transfer): Promise<boolean> {
   const now = deps.clock.now()
   const owner = await findByWallet(tx, transfer.payer)
   for (const claim of await store.claimsByOthers(tx, transfer)) {
     const order = await orders.lock(tx, claim.id)
     if (order?.status !== 'confirming' || order.tx_hash !== null) continue
     const isAnothers = owner !== undefined && owner.id !== order.payer_account_id
-    if (
-      isAnothers ||
-      (await orders.isBoundElsewhere(tx, transfer.chain_id, transfer.tx_hash, order.id))
-    ) {
+    if (isAnothers || (await orders.isBoundElsewhere(tx, transfer.chain_id, transfer.tx_hash, order.id))) {
       await orders.refuseHash(tx, order.id, transfer.tx_hash, 'wrong_payer')
       continue
     }
     const amount = BigInt(transfer.amount)
     const receivedMicro = amount > MICROCREDITS_MAX ? MICROCREDITS_MAX : amount
     if (
-      await lifecycle.suspect(
-        tx,
-        order,
-        { reason: 'payer_mismatch', txHash: transfer.tx_hash, receivedMicro },
-        now,
-      )
+      await lifecycle.suspect(tx, order, { reason: 'payer_mismatch', txHash: transfer.tx_hash, receivedMicro }, now)
     ) {
       await store.mark(tx, transfer, {
         state: 'matched',

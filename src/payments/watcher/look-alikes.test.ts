@@ -27,9 +27,7 @@ afterAll(async () => {
 
 // an order that an earlier test left open would be the one that a near miss is put to
 beforeEach(async () => {
-  await setting.database.sql(
-    `update orders set status = 'expired' where status in ('pending', 'confirming')`,
-  )
+  await setting.database.sql(`update orders set status = 'expired' where status in ('pending', 'confirming')`)
 })
 
 const confirm = async () => {
@@ -150,11 +148,7 @@ test('a token that answers false and logs nothing moved nothing', async () => {
   const token = await deploy(silentToken.bytecode)
   const other = { ...asset, tokenAddress: token }
   const { id, amount } = await setting.order()
-  await setting.database.db
-    .updateTable('orders')
-    .set({ token_address: token })
-    .where('id', '=', id)
-    .execute()
+  await setting.database.db.updateTable('orders').set({ token_address: token }).where('id', '=', id).execute()
   const hash = await chain.pay({ from: payer, amount, token })
   await registeredHash(setting.database, id, hash)
   const watching = setting.rounds({ assets: [other] })
@@ -171,9 +165,9 @@ test('a token that keeps a fee shows as drift between what it logs and what it d
   })
   await watching.once()
   const { reconciliationReports } = await import('./reconciliation/service.ts')
-  expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject(
-    [{ ok: true, received: 0n }],
-  )
+  expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject([
+    { ok: true, received: 0n },
+  ])
   await chain.send({
     from: payer,
     to: token,
@@ -182,7 +176,7 @@ test('a token that keeps a fee shows as drift between what it logs and what it d
   await chain.pay({ from: payer, amount: 10_000_000n, token })
   await chain.mine(2)
   await watching.once()
-  expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject(
-    [{ ok: false, drift: -1_000_000n }],
-  )
+  expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject([
+    { ok: false, drift: -1_000_000n },
+  ])
 })

@@ -36,14 +36,10 @@ const blocks = async (count: number) => {
     await round.once()
   }
 }
-const isCompleted = async (id: string) =>
-  (await orderOf(setting.database, id)).status === 'completed'
+const isCompleted = async (id: string) => (await orderOf(setting.database, id)).status === 'completed'
 const HEX = 16
 
-async function creditedOnlyWhenHealed(
-  begin: () => void,
-  expected: { unhealthy?: boolean } = {},
-): Promise<void> {
+async function creditedOnlyWhenHealed(begin: () => void, expected: { unhealthy?: boolean } = {}): Promise<void> {
   const { id, amount } = await setting.order({
     amount: 12_000_000n + BigInt(Math.floor(Math.random() * 1e6)),
   })
@@ -88,8 +84,7 @@ describe('a node that', () => {
   test('drops logs holds the credit back instead of hiding the payment', () =>
     creditedOnlyWhenHealed(
       () => {
-        node.lie = async ({ method, params }, honest) =>
-          method === 'eth_getLogs' ? [] : honest(method, ...params)
+        node.lie = async ({ method, params }, honest) => (method === 'eth_getLogs' ? [] : honest(method, ...params))
       },
       { unhealthy: true },
     ))
@@ -101,8 +96,7 @@ describe('a node that', () => {
 
   test('changes its chain id at the moment of the credit', () =>
     creditedOnlyWhenHealed(() => {
-      node.lie = async ({ method, params }, honest) =>
-        method === 'eth_chainId' ? '0x1' : honest(method, ...params)
+      node.lie = async ({ method, params }, honest) => (method === 'eth_chainId' ? '0x1' : honest(method, ...params))
     }))
 
   test('serves the receipt of a dead branch', () =>

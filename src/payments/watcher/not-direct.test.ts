@@ -32,9 +32,7 @@ afterAll(async () => {
 
 // an order that an earlier test left open would be the one that a near miss is put to
 beforeEach(async () => {
-  await setting.database.sql(
-    `update orders set status = 'expired' where status in ('pending', 'confirming')`,
-  )
+  await setting.database.sql(`update orders set status = 'expired' where status in ('pending', 'confirming')`)
 })
 
 const confirm = async () => {
@@ -125,9 +123,7 @@ test('an EIP-3009 authorization that somebody else sends is not direct', async (
     message,
   })
   const { r, s, v } = parseSignature(signature)
-  const abi = devStablecoin.abi.filter(
-    (item) => item.name === 'transferWithAuthorization' && item.inputs?.length === 9,
-  )
+  const abi = devStablecoin.abi.filter((item) => item.name === 'transferWithAuthorization' && item.inputs?.length === 9)
   const data = encode(abi, 'transferWithAuthorization', [
     message.from,
     message.to,

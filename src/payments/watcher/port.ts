@@ -19,10 +19,7 @@ export function openWatchedChains(
     const [first] = onChain as [AcceptedAsset]
     const { networkName, safeBlocks, finalizedBlocks } = first
     return {
-      chain: openEvmChain(
-        { chainId, networkName, rpcUrls: urls, safeBlocks, finalizedBlocks },
-        clock,
-      ),
+      chain: openEvmChain({ chainId, networkName, rpcUrls: urls, safeBlocks, finalizedBlocks }, clock),
       assets: onChain,
     }
   })
@@ -30,9 +27,7 @@ export function openWatchedChains(
 
 /** Checks every asset on every node, chain by chain. Throws NodeUnavailable while nodes do not answer. */
 function checkAssets(chains: readonly WatchedChain[]): Promise<AssetProblems[]> {
-  return Promise.all(
-    chains.flatMap(({ chain, assets }) => assets.map((asset) => checkAsset(chain, asset))),
-  )
+  return Promise.all(chains.flatMap(({ chain, assets }) => assets.map((asset) => checkAsset(chain, asset))))
 }
 
 /** What orders ask about chains, answered by what is watched. */
@@ -63,11 +58,7 @@ export function paymentChains({
     requiredDepth(asset, amountMicro) {
       const accepted = all.find((candidate) => candidate.assetId === asset.asset_id)
       if (!accepted) return { confirmations: 0, tag: 'finalized' }
-      const { rule, blocks } = requiredDepth(
-        accepted,
-        amountMicro,
-        chainOf(asset.chain_id)?.chain.nodes.length ?? 0,
-      )
+      const { rule, blocks } = requiredDepth(accepted, amountMicro, chainOf(asset.chain_id)?.chain.nodes.length ?? 0)
       return { confirmations: blocks, tag: rule }
     },
     isHealthy(chainId) {

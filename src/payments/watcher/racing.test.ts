@@ -67,17 +67,10 @@ test(`three watchers that race, two of them dying at random inside their transac
       },
       watchedThrough([chain.rpcUrl, `${chain.rpcUrl}/`], [asset]),
     )
-  const racers = [
-    racer(database.db),
-    racer(mortal(database.db, dies)),
-    racer(mortal(database.db, dies)),
-  ]
+  const racers = [racer(database.db), racer(mortal(database.db, dies)), racer(mortal(database.db, dies))]
   let paying = true
   const race = async (each: (typeof racers)[number]) => {
-    while (
-      paying ||
-      (await database.sql(`select 1 from orders where status <> 'completed' limit 1`)).length > 0
-    )
+    while (paying || (await database.sql(`select 1 from orders where status <> 'completed' limit 1`)).length > 0)
       await each.once()
   }
   const pay = async () => {
@@ -91,17 +84,15 @@ test(`three watchers that race, two of them dying at random inside their transac
   await Promise.all([pay(), ...racers.map(race)])
   expect(deaths).toBeGreaterThan(0)
   // nothing else went wrong than what was meant to
-  expect(
-    [...troubles].filter((message) => !/the process died|reorganised while/.test(message)),
-  ).toEqual([])
+  expect([...troubles].filter((message) => !/the process died|reorganised while/.test(message))).toEqual([])
   const rows = await database.sql<{ n: number }>(
     `select count(*)::int as n from orders o join credit_grants g on g.id = o.grant_id and g.amount_micro = o.credit_micro join chain_receipts r on r.grant_id = g.id and r.tx_hash = o.tx_hash
      where o.status = 'completed'`,
   )
   expect(rows).toEqual([{ n: ORDERS }])
-  expect(
-    await database.sql(`select count(*)::int as n from credit_grants where source = 'order'`),
-  ).toEqual([{ n: ORDERS }])
+  expect(await database.sql(`select count(*)::int as n from credit_grants where source = 'order'`)).toEqual([
+    { n: ORDERS },
+  ])
 }, 120_000)
 
 test(`${BLOCKS} blocks behind are caught up within 5 s, and no order that was paid meanwhile has expired`, async () => {
@@ -117,9 +108,9 @@ test(`${BLOCKS} blocks behind are caught up within 5 s, and no order that was pa
   await round.once()
   const tookMs = performance.now() - startedAt
   expect(round.status()).toMatchObject({ behind: 0n, healthy: true })
-  expect(
-    await Promise.all(orders.map(async ({ id }) => (await orderOf(database, id)).status)),
-  ).toEqual(Array(5).fill('completed'))
+  expect(await Promise.all(orders.map(async ({ id }) => (await orderOf(database, id)).status))).toEqual(
+    Array(5).fill('completed'),
+  )
   expect(tookMs).toBeLessThan(5_000)
 }, 120_000)
 
@@ -142,14 +133,7 @@ test('with 10000 open orders a round takes a second at most, and asks nodes no m
      select gen_random_uuid(), $1, $1, $2, $3, $4, $5, $6, 900000000 + n, 900000000 + n, 1000000,
        (case when n % 2 = 0 then 'pending' else 'confirming' end)::order_status, 'open ' || n, '\\x00', now(), now() + interval '30 minutes'
      from generate_series(1, 10000) n`,
-    [
-      setting.accountId,
-      setting.payer,
-      asset.assetId,
-      asset.chainId,
-      asset.tokenAddress,
-      asset.recipientAddress,
-    ],
+    [setting.accountId, setting.payer, asset.assetId, asset.chainId, asset.tokenAddress, asset.recipientAddress],
   )
   const many = await callsOfRound()
   expect(many.calls).toBe(none.calls)
@@ -180,8 +164,7 @@ test('a watcher at rest looks at once when it is woken, and ends when it is stop
   await chain.pay({ from: setting.payer, amount })
   await chain.mine(2)
   watcher.wake(31_337n)
-  while ((await orderOf(database, id)).status !== 'completed')
-    await new Promise((resolve) => setImmediate(resolve))
+  while ((await orderOf(database, id)).status !== 'completed') await new Promise((resolve) => setImmediate(resolve))
   expect(watcher.status()).toMatchObject([{ healthy: true, stopped: false }])
   await watcher.stop()
 }, 20_000)

@@ -105,9 +105,7 @@ test('that drops a transaction for good lets another transfer of the payer pay t
 test('deeper than is remembered stops the watcher, says so, and credits nothing', async () => {
   const { id, amount } = await setting.order()
   await block(2)
-  await setting.database.sql(
-    'delete from chain_blocks where number < (select block - 2 from chain_cursors)',
-  )
+  await setting.database.sql('delete from chain_blocks where number < (select block - 2 from chain_cursors)')
   await reorganise(12)
   await setting.chain.pay({ from: setting.payer, amount })
   await block(3)

@@ -28,16 +28,11 @@ export async function rewind(
   await deps.db.transaction().execute(async (tx) => {
     if (!(await store.moveCursor(tx, from, fork, chainId, head))) return
     await store.forgetBlocksAbove(tx, chainId, fork.number)
-    for (const transfer of await store.lockTransfersAbove(tx, chainId, fork.number))
-      await orphan(deps, tx, transfer)
+    for (const transfer of await store.lockTransfersAbove(tx, chainId, fork.number)) await orphan(deps, tx, transfer)
   })
 }
 
-async function forkPoint(
-  deps: WatcherDeps,
-  watched: WatchedChain,
-  below: bigint,
-): Promise<store.KnownBlock> {
+async function forkPoint(deps: WatcherDeps, watched: WatchedChain, below: bigint): Promise<store.KnownBlock> {
   const { chain } = watched
   let upTo = below
   for (;;) {
@@ -61,7 +56,5 @@ async function orphan(deps: WatcherDeps, tx: Tx, transfer: store.Transfer): Prom
   const order = transfer.order_id === null ? undefined : await orders.lock(tx, transfer.order_id)
   if (order?.tx_hash !== transfer.tx_hash) return
   const now = deps.clock.now()
-  await (order.status === 'completed'
-    ? lifecycle.undo(tx, order, now)
-    : lifecycle.orphan(tx, order, now))
+  await (order.status === 'completed' ? lifecycle.undo(tx, order, now) : lifecycle.orphan(tx, order, now))
 }

@@ -1,10 +1,4 @@
-import {
-  askAgreed,
-  askAll,
-  type Header,
-  NodesDisagree,
-  type TransferLog,
-} from '../../chains/chain.ts'
+import { askAgreed, askAll, type Header, NodesDisagree, type TransferLog } from '../../chains/chain.ts'
 import { rewind } from './rewind.ts'
 import * as store from './store.ts'
 import { recipientsOf, tokensOf, type WatchedChain, type WatcherDeps } from './watched.ts'
@@ -27,11 +21,7 @@ const KNOWN_BLOCKS_MIN = 64
  * branch of the chain: the hashes of its first and last block are the same before and after the transfers are asked for.
  * Throws NodeUnavailable, NodesDisagree or RangeRefused, and then nothing was written.
  */
-export async function scanStep(
-  deps: WatcherDeps,
-  watched: WatchedChain,
-  range: bigint,
-): Promise<Scanned> {
+export async function scanStep(deps: WatcherDeps, watched: WatchedChain, range: bigint): Promise<Scanned> {
   const { chain } = watched
   const chainId = BigInt(chain.chainId)
   const head = await lowestHead(watched)
@@ -89,22 +79,14 @@ async function agreedBlocks<const N extends readonly bigint[]>(
   { chain }: WatchedChain,
   numbers: N,
 ): Promise<{ -readonly [K in keyof N]: Header }> {
-  const headers = await askAgreed(chain, `blocks ${numbers.join(', ')}`, (node) =>
-    node.headers(numbers),
-  )
+  const headers = await askAgreed(chain, `blocks ${numbers.join(', ')}`, (node) => node.headers(numbers))
   if (headers.some((header, index) => header?.number !== numbers[index]))
-    throw new NodesDisagree(
-      `the nodes of ${chain.networkName} do not have the blocks ${numbers.join(', ')}`,
-    )
+    throw new NodesDisagree(`the nodes of ${chain.networkName} do not have the blocks ${numbers.join(', ')}`)
   // as many as were asked for, each checked above
   return headers as { -readonly [K in keyof N]: Header }
 }
 
-function agreedTransfers(
-  watched: WatchedChain,
-  fromBlock: bigint,
-  toBlock: bigint,
-): Promise<TransferLog[]> {
+function agreedTransfers(watched: WatchedChain, fromBlock: bigint, toBlock: bigint): Promise<TransferLog[]> {
   const query = {
     tokens: tokensOf(watched),
     parties: recipientsOf(watched),
@@ -127,13 +109,10 @@ async function sameBranch(
   // the first block comes last: what changed below it while we read shows there
   const after = await agreedBlocks(watched, [...numbers, before.number])
   const headers = new Map(after.map((header) => [header.number, header]))
-  const changed =
-    headers.get(before.number)?.hash !== before.hash || headers.get(end.number)?.hash !== end.hash
+  const changed = headers.get(before.number)?.hash !== before.hash || headers.get(end.number)?.hash !== end.hash
   if (changed || found.some((transfer) => headers.get(transfer.block)?.hash !== transfer.blockHash))
     throw new NodesDisagree(`${watched.chain.networkName} was reorganised while it was read`)
-  const outside = found.find(
-    (transfer) => transfer.block <= before.number || transfer.block > end.number,
-  )
+  const outside = found.find((transfer) => transfer.block <= before.number || transfer.block > end.number)
   if (outside)
     throw new NodesDisagree(
       `a node of ${watched.chain.networkName} lists a transfer outside of the blocks that were asked for`,

@@ -25,11 +25,7 @@ export async function settleTransfers(
 ): Promise<number> {
   const waiting = await store.transfersToSettle(deps.db, BigInt(watched.chain.chainId), AT_ONCE)
   const deep = waiting.filter((transfer) =>
-    isDeepEnough(
-      depthFor(watched, transfer.token_address, BigInt(transfer.amount)),
-      transfer.block,
-      head,
-    ),
+    isDeepEnough(depthFor(watched, transfer.token_address, BigInt(transfer.amount)), transfer.block, head),
   )
   let credited = 0
   const queue = deep.values()
@@ -47,11 +43,7 @@ export async function settleTransfers(
   return credited
 }
 
-async function settleOne(
-  deps: WatcherDeps,
-  watched: WatchedChain,
-  transfer: store.Transfer,
-): Promise<boolean> {
+async function settleOne(deps: WatcherDeps, watched: WatchedChain, transfer: store.Transfer): Promise<boolean> {
   const verdict = await agreedVerdict(watched, transfer)
   return deps.db.transaction().execute(async (tx) => {
     const locked = await store.lockTransfer(tx, transfer)
@@ -81,10 +73,7 @@ async function agreedVerdict(
   )
   const [first] = verdicts
   const agreed = verdicts.every(
-    (verdict) =>
-      verdict.kind === first?.kind &&
-      'blockHash' in verdict &&
-      verdict.blockHash === transfer.block_hash,
+    (verdict) => verdict.kind === first?.kind && 'blockHash' in verdict && verdict.blockHash === transfer.block_hash,
   )
   if (agreed && (first?.kind === 'direct' || first?.kind === 'indirect')) return first
   throw new NodesDisagree(
@@ -109,12 +98,7 @@ async function credit(
   if (!asksForExactly(order, transfer)) return false
   const receivedMicro = BigInt(transfer.amount)
   const refuse = async (reason: lifecycle.ReviewReason, note: string) => {
-    await lifecycle.suspect(
-      tx,
-      order,
-      { reason, txHash: transfer.tx_hash, receivedMicro, data: { note } },
-      now,
-    )
+    await lifecycle.suspect(tx, order, { reason, txHash: transfer.tx_hash, receivedMicro, data: { note } }, now)
     await store.mark(tx, transfer, { state: 'matched', note })
     return false
   }

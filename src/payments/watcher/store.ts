@@ -20,20 +20,11 @@ export interface ReadHead extends ChainDepth {
 
 /** Where the chain was read to; undefined before the first time. */
 export function cursor(db: Database | Tx, chainId: bigint): Promise<Cursor | undefined> {
-  return db
-    .selectFrom('chain_cursors')
-    .selectAll()
-    .where('chain_id', '=', chainId)
-    .executeTakeFirst()
+  return db.selectFrom('chain_cursors').selectAll().where('chain_id', '=', chainId).executeTakeFirst()
 }
 
 /** Begins to read a chain after this block. Does nothing when another process was faster. */
-export async function startCursor(
-  tx: Tx,
-  chainId: bigint,
-  block: Header,
-  head: ReadHead,
-): Promise<void> {
+export async function startCursor(tx: Tx, chainId: bigint, block: Header, head: ReadHead): Promise<void> {
   await tx
     .insertInto('chain_cursors')
     .values({ chain_id: chainId, block: block.number, hash: block.hash, ...headColumns(head) })
@@ -74,19 +65,12 @@ export async function rememberBlock(tx: Tx, chainId: bigint, block: Header): Pro
   await tx
     .insertInto('chain_blocks')
     .values({ chain_id: chainId, number: block.number, hash: block.hash, at: block.at })
-    .onConflict((conflict) =>
-      conflict.columns(['chain_id', 'number']).doUpdateSet({ hash: block.hash, at: block.at }),
-    )
+    .onConflict((conflict) => conflict.columns(['chain_id', 'number']).doUpdateSet({ hash: block.hash, at: block.at }))
     .execute()
 }
 
 /** Remembered blocks below or at a height, highest first. */
-export function knownBlocks(
-  db: Database | Tx,
-  chainId: bigint,
-  upTo: bigint,
-  limit: number,
-): Promise<KnownBlock[]> {
+export function knownBlocks(db: Database | Tx, chainId: bigint, upTo: bigint, limit: number): Promise<KnownBlock[]> {
   return db
     .selectFrom('chain_blocks')
     .select(['number', 'hash'])
@@ -98,12 +82,7 @@ export function knownBlocks(
 }
 
 /** Forgets blocks that are final and older than the newest `keep`. */
-export async function forgetBlocks(
-  tx: Tx,
-  chainId: bigint,
-  finalized: bigint,
-  keep: number,
-): Promise<void> {
+export async function forgetBlocks(tx: Tx, chainId: bigint, finalized: bigint, keep: number): Promise<void> {
   await sql`delete from chain_blocks where chain_id = ${chainId} and number < ${finalized} and number < (
     select min(number) from (select number from chain_blocks where chain_id = ${chainId} order by number desc limit ${keep}) newest)`.execute(
     tx,
@@ -112,11 +91,7 @@ export async function forgetBlocks(
 
 /** Forgets the blocks above a height: another branch has other ones there. */
 export async function forgetBlocksAbove(tx: Tx, chainId: bigint, height: bigint): Promise<void> {
-  await tx
-    .deleteFrom('chain_blocks')
-    .where('chain_id', '=', chainId)
-    .where('number', '>', height)
-    .execute()
+  await tx.deleteFrom('chain_blocks').where('chain_id', '=', chainId).where('number', '>', height).execute()
 }
 
 /**
@@ -193,11 +168,7 @@ export function transfersIn(
 }
 
 /** Transfers that are joined to an order which still waits for them, oldest first. */
-export function transfersToSettle(
-  db: Database,
-  chainId: bigint,
-  limit: number,
-): Promise<Transfer[]> {
+export function transfersToSettle(db: Database, chainId: bigint, limit: number): Promise<Transfer[]> {
   return db
     .selectFrom('chain_transfers')
     .innerJoin('orders', 'orders.id', 'chain_transfers.order_id')
@@ -207,10 +178,7 @@ export function transfersToSettle(
     .where((eb) =>
       eb.or([
         eb('orders.status', '=', 'confirming'),
-        eb.and([
-          eb('orders.status', '=', 'review_required'),
-          eb('orders.review_reason', '=', 'reorged_after_credit'),
-        ]),
+        eb.and([eb('orders.status', '=', 'review_required'), eb('orders.review_reason', '=', 'reorged_after_credit')]),
       ]),
     )
     .orderBy('chain_transfers.block')
@@ -261,10 +229,7 @@ export async function finish(db: Database, chainId: bigint, finalized: bigint): 
 }
 
 /** Orders that registered this hash for another payer's wallet, and wait for it. */
-export function claimsByOthers(
-  tx: Tx,
-  transfer: Transfer,
-): Promise<{ id: string; payer_account_id: bigint }[]> {
+export function claimsByOthers(tx: Tx, transfer: Transfer): Promise<{ id: string; payer_account_id: bigint }[]> {
   return tx
     .selectFrom('order_hashes')
     .innerJoin('orders', 'orders.id', 'order_hashes.order_id')

@@ -21,24 +21,17 @@ export interface WatcherDeps {
 
 /** Every token whose transfers are looked for: the accepted ones, and those that people mistake for them. */
 export function tokensOf(watched: WatchedChain): string[] {
-  return [
-    ...new Set(watched.assets.flatMap((asset) => [asset.tokenAddress, ...asset.mistakenFor])),
-  ].sort()
+  return [...new Set(watched.assets.flatMap((asset) => [asset.tokenAddress, ...asset.mistakenFor]))].sort()
 }
 
 /** Every address that is or was ours. */
 export function recipientsOf(watched: WatchedChain): string[] {
-  return [
-    ...new Set(
-      watched.assets.flatMap((asset) => [asset.recipientAddress, ...asset.retiredRecipients]),
-    ),
-  ].sort()
+  return [...new Set(watched.assets.flatMap((asset) => [asset.recipientAddress, ...asset.retiredRecipients]))].sort()
 }
 
 /** The depth that a transfer needs before anything is decided about it. A token that is not accepted is treated like the strictest that is. */
 export function depthFor(watched: WatchedChain, token: string, amount: bigint): RequiredDepth {
   const nodeCount = watched.chain.nodes.length
-  const asset =
-    watched.assets.find((candidate) => candidate.tokenAddress === token) ?? watched.assets[0]
+  const asset = watched.assets.find((candidate) => candidate.tokenAddress === token) ?? watched.assets[0]
   return asset ? requiredDepth(asset, amount, nodeCount) : { rule: 'finalized', blocks: 0 }
 }

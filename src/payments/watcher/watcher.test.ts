@@ -1,11 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  orderOf,
-  payerAccount,
-  pendingOrder,
-  registeredHash,
-  reservedAttempt,
-} from '../../../test/orders.ts'
+import { orderOf, payerAccount, pendingOrder, registeredHash, reservedAttempt } from '../../../test/orders.ts'
 import { openSetting, type Setting, stranger } from '../../../test/payment-setting.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import { reconciliationReports } from './reconciliation/service.ts'
@@ -83,10 +77,7 @@ describe('a payment', () => {
     ])
     await chain.pay({ from: payer, amount })
     await confirm()
-    expect(await Promise.all([old, reserved].map(({ id }) => statusOf(id)))).toEqual([
-      'pending',
-      'completed',
-    ])
+    expect(await Promise.all([old, reserved].map(({ id }) => statusOf(id)))).toEqual(['pending', 'completed'])
     await chain.pay({ from: payer, amount })
     await confirm()
     expect(await statusOf(old.id)).toBe('completed')
@@ -114,8 +105,7 @@ describe('a payment', () => {
     const long = { createdAt: ago(40 * HOUR_MS), expiresAt: ago(39.5 * HOUR_MS) }
     const tooLate = await setting.order(long)
     await reservedAttempt(database, tooLate.id, ago(39.8 * HOUR_MS))
-    for (const { amount } of [reserved, unreserved, tooLate])
-      await chain.pay({ from: payer, amount })
+    for (const { amount } of [reserved, unreserved, tooLate]) await chain.pay({ from: payer, amount })
     await confirm()
     expect(await statusOf(reserved.id)).toBe('completed')
     expect(await orderOf(database, unreserved.id)).toMatchObject({
@@ -148,10 +138,9 @@ describe('an order without a payment', () => {
     await registeredHash(database, id, failed)
     await confirm()
     expect(await orderOf(database, id)).toMatchObject({ status: 'pending', tx_hash: null })
-    const [attempt] = await database.sql<{ state: string }>(
-      'select state from order_attempts where order_id = $1',
-      [id],
-    )
+    const [attempt] = await database.sql<{ state: string }>('select state from order_attempts where order_id = $1', [
+      id,
+    ])
     expect(attempt).toEqual({ state: 'failed_onchain' })
     await chain.pay({ from: payer, amount })
     await confirm()
@@ -168,16 +157,15 @@ describe('an order without a payment', () => {
     await chain.send({ from: payer, to: payer, value: '0x0', nonce, gasPrice: '0x12a05f200' })
     await confirm()
     expect(await statusOf(cancelled.id)).toBe('pending')
-    expect(
-      await database.sql('select refused from order_hashes where order_id = $1', [cancelled.id]),
-    ).toEqual([{ refused: 'replaced' }])
+    expect(await database.sql('select refused from order_hashes where order_id = $1', [cancelled.id])).toEqual([
+      { refused: 'replaced' },
+    ])
 
     const spedUp = await setting.order()
     const slow = await chain.pay({ from: payer, amount: spedUp.amount, gasPrice: '0x77359400' })
     await registeredHash(database, spedUp.id, slow)
     await round.once()
-    const slowNonce = ((await chain.rpc('eth_getTransactionByHash', slow)) as { nonce: string })
-      .nonce
+    const slowNonce = ((await chain.rpc('eth_getTransactionByHash', slow)) as { nonce: string }).nonce
     const fast = await chain.pay({
       from: payer,
       amount: spedUp.amount,
@@ -195,9 +183,9 @@ describe('an order without a payment', () => {
     await registeredHash(database, id, hash)
     await confirm()
     expect(await statusOf(id)).toBe('pending')
-    expect(
-      await database.sql('select refused from order_hashes where order_id = $1', [id]),
-    ).toEqual([{ refused: 'wrong_recipient' }])
+    expect(await database.sql('select refused from order_hashes where order_id = $1', [id])).toEqual([
+      { refused: 'wrong_recipient' },
+    ])
   })
 
   test('is given up a day after its expiry by the time of the chain, never by the clock', async () => {
@@ -213,9 +201,7 @@ describe('an order without a payment', () => {
     })
     await reservedAttempt(database, recent.id, ago(23.5 * HOUR_MS))
     await chain.mine(3)
-    await setting
-      .rounds({ clock: { now: () => ago(-48 * HOUR_MS), monotonicMs: () => performance.now() } })
-      .once()
+    await setting.rounds({ clock: { now: () => ago(-48 * HOUR_MS), monotonicMs: () => performance.now() } }).once()
     expect(await orderOf(database, order.id)).toMatchObject({
       status: 'expired',
       payment_attempt_id: null,

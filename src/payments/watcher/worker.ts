@@ -131,10 +131,7 @@ export function chainRound(
       trouble: message,
       disagreements: status.disagreements + (error instanceof NodesDisagree ? 1 : 0),
     }
-    options.onTrouble(
-      `the chain ${watched.chain.networkName} could not be read; it is tried again`,
-      error,
-    )
+    options.onTrouble(`the chain ${watched.chain.networkName} could not be read; it is tried again`, error)
   }
   const read = async () => {
     const scanned = await catchUp(options, watched, range, () => {
@@ -164,10 +161,7 @@ export function chainRound(
       if (status.stopped) return false
       try {
         if (await read()) return true
-        return (
-          (await someoneWaits(options.db, chainId)) ||
-          (await store.transfersWait(options.db, chainId))
-        )
+        return (await someoneWaits(options.db, chainId)) || (await store.transfersWait(options.db, chainId))
       } catch (error) {
         onTrouble(error)
         status = { ...status, healthy: false, stopped: error instanceof BeyondMemory }
@@ -236,8 +230,7 @@ function adaptiveRange(): AdaptiveRange {
     },
     succeeded() {
       successes += 1
-      if (successes % SUCCESSES_TO_GROW === 0)
-        range = range * 2n > RANGE_MAX ? RANGE_MAX : range * 2n
+      if (successes % SUCCESSES_TO_GROW === 0) range = range * 2n > RANGE_MAX ? RANGE_MAX : range * 2n
     },
   }
 }
@@ -253,8 +246,7 @@ async function catchUp(
       const scanned = await scanStep(deps, watched, range.now)
       range.succeeded()
       if (scanned.outcome === 'rewound') onRewind()
-      const goesOn =
-        scanned.behind > 0n || scanned.outcome === 'rewound' || scanned.outcome === 'overtaken'
+      const goesOn = scanned.behind > 0n || scanned.outcome === 'rewound' || scanned.outcome === 'overtaken'
       if (!goesOn || step >= STEPS_MAX) return scanned
     } catch (error) {
       if (!(error instanceof RangeRefused) || !range.refused()) throw error

@@ -39,9 +39,7 @@ export async function reconcile(
   const base = await store.base(db, assetId, at.finalized)
   if (base && base.block > at.block) return
   const balance = await askAgreed(chain, `what is held of ${assetId}`, async (node) => {
-    const held = await Promise.all(
-      recipients.map((recipient) => node.balance(token, recipient, at.block)),
-    )
+    const held = await Promise.all(recipients.map((recipient) => node.balance(token, recipient, at.block)))
     return held.reduce((total, each) => total + each, 0n)
   })
   const recorded = await store.recorded(db, {

@@ -12,11 +12,7 @@ export interface Recorded {
 }
 
 /** The comparison to go on from: the newest that no reorganisation can reach, else the first. */
-export async function base(
-  db: Database,
-  assetId: string,
-  finalized: bigint,
-): Promise<Reconciliation | undefined> {
+export async function base(db: Database, assetId: string, finalized: bigint): Promise<Reconciliation | undefined> {
   const settled = await db
     .selectFrom('reconciliations')
     .selectAll()
