@@ -10,6 +10,7 @@ import { assets } from '../chains/assets.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { AnvilUnavailable } from './anvil.ts'
 import { startDevelopmentChain } from './anvil-chain.ts'
+import { trimChainState } from './anvil-state.ts'
 import { startIdentity } from './processes.ts'
 
 let top: string
@@ -103,6 +104,28 @@ test("blocks and balances outlive a restart, and the clock is the machine's agai
     timestamp: string
   }
   expect(Math.abs(Number(timestamp) - systemClock.now().getTime() / 1000)).toBeLessThan(5)
+  await next.stop()
+})
+
+test('a file that has grown large loses its old empty blocks, and the chain goes on with its money', async () => {
+  const chain = await start('long')
+  const [payer] = chain.payers
+  const paid = await chain.rpc('eth_sendTransaction', {
+    from: payer?.address,
+    to: chain.recipientAddress,
+    value: '0x5',
+  })
+  await chain.rpc('anvil_mine', '0xc8', '0x1')
+  const height = await heightOf(chain)
+  await chain.stop()
+  const file = join(top, 'long', 'chain', 'state.json')
+  const before = (await readFile(file)).length
+  await trimChainState(file, 1_000, 20)
+  expect((await readFile(file)).length).toBeLessThan(before / 2)
+  const next = await start('long')
+  expect(await heightOf(next)).toBeGreaterThanOrEqual(height)
+  expect(await next.rpc('eth_getTransactionReceipt', paid)).toMatchObject({ status: '0x1' })
+  await next.rpc('evm_mine')
   await next.stop()
 })
 

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { trimChainState } from './anvil-state.ts'
 import { startIdentity } from './processes.ts'
 
 /** How a development chain makes blocks. */
@@ -63,6 +64,7 @@ export async function startAnvil(options: AnvilOptions): Promise<RunningAnvil> {
   await mkdir(options.dataFolder, { recursive: true, mode: 0o700 })
   const claim = join(options.dataFolder, 'anvil.pid')
   await endLeftBehind(claim, options.log)
+  await trimChainState(join(options.dataFolder, 'state.json'))
   const port = (await isFree(options.port)) ? options.port : await freePort()
   const child = await launch(program, port, options)
   const exited = new Promise<void>((resolve) => {

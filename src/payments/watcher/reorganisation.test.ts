@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { watchedThrough } from '../../../test/chain.ts'
 import { orderOf } from '../../../test/orders.ts'
 import { openSetting, type Setting } from '../../../test/payment-setting.ts'
+import { systemClock } from '../../kernel/clock.ts'
+import { systemRandom } from '../../kernel/random.ts'
 import { auditLedger } from '../../ledger/audit.ts'
+import { settleTransfers } from './settle.ts'
+import * as store from './store.ts'
 
 let setting: Setting
 let round: ReturnType<Setting['rounds']>
@@ -100,6 +105,45 @@ test('that drops a transaction for good lets another transfer of the payer pay t
   expect(second).not.toBe(first)
   await block(3)
   expect(await order(id)).toMatchObject({ status: 'completed', tx_hash: second })
+})
+
+test('between the scan and the credit: a transfer that is in another block by now is not credited from what was read', async () => {
+  const { chain, database, asset } = setting
+  const { id, amount } = await setting.order({ amount: 3_200_000_000n })
+  const hash = await chain.pay({ from: setting.payer, amount })
+  await block()
+  await reorganise(1, [[await raw(hash), 0]])
+  await chain.mine(6)
+  const latest = await chain.height()
+  const troubles: unknown[] = []
+  const credited = await settleTransfers(
+    { db: database.db, clock: systemClock, random: systemRandom },
+    watchedThrough([chain.rpcUrl, `${chain.rpcUrl}/`], [asset]),
+    { latest, safe: latest, finalized: latest, at: new Date() },
+    (error) => troubles.push(error),
+  )
+  expect(credited).toBe(0)
+  expect(troubles).toHaveLength(1)
+  await block(2)
+  expect(await order(id)).toMatchObject({ status: 'completed', tx_hash: hash })
+})
+
+test('the cursor moves only from the very block at which it was read, not from another of the same height', async () => {
+  const { db } = setting.database
+  const cursor = await store.cursor(db, 31_337n)
+  if (!cursor) throw new Error('the chain was read')
+  const head = {
+    latest: cursor.head_block,
+    safe: cursor.safe_block,
+    finalized: cursor.finalized_block,
+    at: cursor.head_at,
+  }
+  const here = { number: cursor.block, hash: cursor.hash }
+  const move = (from: store.KnownBlock) =>
+    db.transaction().execute((tx) => store.moveCursor(tx, from, here, 31_337n, head))
+  expect(await move({ ...here, hash: `0x${'0'.repeat(64)}` })).toBe(false)
+  expect(await move({ ...here, number: here.number - 1n })).toBe(false)
+  expect(await move(here)).toBe(true)
 })
 
 test('deeper than is remembered stops the watcher, says so, and credits nothing', async () => {
