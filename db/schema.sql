@@ -518,6 +518,7 @@ create table reconciliations (
   id bigint generated always as identity not null,
   asset_id text not null,
   block bigint not null,
+  balance numeric(78,0) not null,
   received numeric(78,0) not null,
   credited numeric(78,0) not null,
   unmatched numeric(78,0) not null,

@@ -6,7 +6,7 @@ import type { RawEnvironment } from './environment.ts'
 import { priceInForce } from './models.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { readTextFile } from './read-file.ts'
-import { shipped, shippedWithExamples } from './shipped.fixture.ts'
+import { exampleKeys, shipped, shippedWithExamples } from './shipped.fixture.ts'
 
 const now = new Date('2026-06-01T00:00:00Z')
 const pepper = '0123456789abcdef'.repeat(4)
@@ -88,7 +88,7 @@ describe('loadConfig', () => {
       bodyBytes: 1_048_576,
       chatBodyBytes: 8_388_608,
     })
-    expect(secrets).toEqual({ databaseUrl: undefined, keyPepper: undefined, providerKeys: {} })
+    expect(JSON.stringify(secrets)).toBe('{"providerKeys":{},"rpcUrls":{}}')
   })
 
   test('production takes the public limits, and every address', () => {
@@ -144,7 +144,7 @@ describe('loadConfig', () => {
     walk(
       load({
         file: shippedWithExamples(),
-        environment: { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' },
+        environment: exampleKeys,
       }).config,
       'config',
     )
@@ -171,7 +171,7 @@ describe('loadConfig', () => {
       fc.string(),
       fc.jsonValue({ maxDepth: 2 }).map((json) => JSON.stringify(json)),
     )
-    const environment = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' }
+    const environment = exampleKeys
     fc.assert(
       fc.property(fc.nat(lines.length - 1), value, (index, text) => {
         const changed = lines.with(
@@ -377,11 +377,7 @@ test('metrics on the port of the API are refused', () => {
 
 describe('describeConfig', () => {
   const file = shippedWithExamples()
-  const environment = {
-    ...wired,
-    OPENAI_API_KEY: 'sk-planted-openai',
-    ANTHROPIC_API_KEY: 'sk-planted-anthropic',
-  }
+  const environment = { ...wired, ...exampleKeys }
 
   test('shows every setting in force, and of secrets only whether they are set', () => {
     const { config, secrets } = load({ file, environment })

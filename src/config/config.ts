@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
 import { type ModelConfig, readModels } from './models.ts'
+import { type PaymentsConfig, readPayments } from './payments.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
@@ -33,6 +34,7 @@ export interface Config {
   /** By name; without prototype. */
   readonly providers: Readonly<Record<string, ProviderConfig>>
   readonly models: readonly ModelConfig[]
+  readonly payments: PaymentsConfig
   readonly limits: Limits
 }
 
@@ -56,6 +58,8 @@ export interface Secrets {
   readonly keyPepper: Buffer | undefined
   /** By provider name; absent for providers without a key. */
   readonly providerKeys: Readonly<Record<string, string>>
+  /** Addresses of nodes by asset id: they often hold keys. */
+  readonly rpcUrls: Readonly<Record<string, readonly string[]>>
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -90,8 +94,9 @@ export function loadConfig({
   const file = readConfigurationFile(source.text, source.path)
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
+  const payments = readPayments(file, raw, readFile)
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  problems.push(...file.problems, ...providers.problems, ...models.problems)
+  problems.push(...file.problems, ...providers.problems, ...models.problems, ...payments.problems)
   problems.push(
     ...contradictions({
       mode,
@@ -118,12 +123,14 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
+    payments: payments.payments,
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
+    rpcUrls: payments.rpcUrls,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }

@@ -15,7 +15,15 @@ export function describeConfig(config: Config, secrets: Secrets): string {
     )
     return [name, { ...provider, headers, apiKey: shown(secrets.providerKeys[name]) }] as const
   })
-  const settings = { ...config, providers: Object.fromEntries(providers) }
+  const assets = Object.entries(config.payments.assets).map(([id, asset]) => {
+    const rpcUrls = (secrets.rpcUrls[id] ?? []).map(shown)
+    return [id, { ...asset, rpcUrls }] as const
+  })
+  const settings = {
+    ...config,
+    providers: Object.fromEntries(providers),
+    payments: { assets: Object.fromEntries(assets) },
+  }
   const hidden = { databaseUrl: shown(secrets.databaseUrl), keyPepper: shown(secrets.keyPepper) }
   return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })
 }

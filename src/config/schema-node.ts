@@ -4,7 +4,7 @@ export interface SchemaNode {
   readonly description?: string
   readonly default?: unknown
   readonly properties?: Readonly<Record<string, SchemaNode>>
-  readonly required?: readonly string[]
+  readonly required?: readonly string[] | undefined
   readonly patternProperties?: Readonly<Record<string, SchemaNode>>
   readonly additionalProperties?: unknown
   readonly items?: SchemaNode

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Bytes, Keys, NAME_PATTERN, Pause, PerMinute, Price, Timeout, Tokens } from './schema-fields.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
+import { Payments } from './schema-payments.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -245,6 +246,7 @@ export const ConfigurationFile = Keys(
       maxItems: 1000,
       description: 'What clients can call, and what it costs.',
     }),
+    payments: Payments,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },

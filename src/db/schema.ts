@@ -385,6 +385,7 @@ export interface RateLimitWindows {
 export interface Reconciliations {
   asset_id: string;
   at: Generated<Timestamp>;
+  balance: Numeric;
   block: bigint;
   credited: Numeric;
   drift: Numeric;
