@@ -11,6 +11,7 @@ create type billing_mode as enum ('self_only', 'self_then_owner', 'owner_only');
 create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
 create type budget_window as enum ('daily', 'monthly', 'total');
 create type call_outcome as enum ('success', 'failed');
+create type challenge_purpose as enum ('agent_sign_in', 'owner_wallet_binding', 'wallet_linking');
 create type credential_kind as enum ('api_key', 'session', 'operator');
 create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
 create type hold_flag as enum ('usage_unknown', 'shortfall');
@@ -206,6 +207,26 @@ create table chain_transfers (
 CREATE INDEX chain_transfers_open ON chain_transfers USING btree (chain_id, block) WHERE state = ANY (ARRAY['seen'::transfer_state, 'matched'::transfer_state, 'credited'::transfer_state]);
 CREATE INDEX chain_transfers_order ON chain_transfers USING btree (order_id);
 CREATE INDEX chain_transfers_unmatched ON chain_transfers USING btree (state) WHERE state = 'unmatched'::transfer_state AND resolved_at IS NULL;
+
+create table challenges (
+  id text not null,
+  purpose challenge_purpose not null,
+  wallet_address text not null,
+  message text not null,
+  owner_account_id bigint,
+  agent_account_id bigint,
+  delegation_id bigint,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  consumed_at timestamp with time zone,
+  failed_attempts smallint default 0 not null,
+  constraint challenges_pkey PRIMARY KEY (id),
+  constraint challenges_agent_account_id_fkey FOREIGN KEY (agent_account_id) REFERENCES accounts(id),
+  constraint challenges_owner_account_id_fkey FOREIGN KEY (owner_account_id) REFERENCES accounts(id),
+  constraint challenges_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
+);
+CREATE INDEX challenges_expiry ON challenges USING btree (expires_at);
+CREATE INDEX challenges_wallet ON challenges USING btree (wallet_address, created_at);
 
 create table credit_grants (
   id bigint generated always as identity not null,
@@ -445,6 +466,22 @@ create table schema_migrations (
   constraint schema_migrations_pkey PRIMARY KEY (name)
 );
 
+create table sessions (
+  id bigint generated always as identity not null,
+  sid uuid not null,
+  account_id bigint not null,
+  generation integer default 0 not null,
+  device text default ''::text not null,
+  created_at timestamp with time zone default now() not null,
+  last_used_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  constraint sessions_pkey PRIMARY KEY (id),
+  constraint sessions_sid_key UNIQUE (sid),
+  constraint sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+) with (fillfactor=80);
+CREATE INDEX sessions_account ON sessions USING btree (account_id, id);
+
 create table settlements (
   id bigint generated always as identity not null,
   hold_id bigint not null,
@@ -453,6 +490,17 @@ create table settlements (
   constraint settlements_hold_id_key UNIQUE (hold_id)
 );
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table signing_keys (
+  kid text not null,
+  sealed_seed bytea not null,
+  created_at timestamp with time zone default now() not null,
+  retired_at timestamp with time zone,
+  verifies_until timestamp with time zone,
+  constraint signing_keys_pkey PRIMARY KEY (kid),
+  constraint signing_keys_check CHECK (((retired_at IS NULL) = (verifies_until IS NULL)))
+);
+CREATE UNIQUE INDEX signing_keys_one_active ON signing_keys USING btree ((true)) WHERE retired_at IS NULL;
 
 create table system_accounts (
   id bigint not null,
@@ -510,6 +558,7 @@ grant delete, insert, select, update on chain_blocks to farebox_app;
 grant insert, select, update on chain_cursors to farebox_app;
 grant select on chain_receipts to farebox_app;
 grant insert, select, update on chain_transfers to farebox_app;
+grant delete, insert, select, update on challenges to farebox_app;
 grant select on credit_grants to farebox_app;
 grant insert, select, update on families to farebox_app;
 grant execute on function account_available_micro(account bigint) to farebox_app;
@@ -553,8 +602,11 @@ grant usage on sequence hold_ids to farebox_app;
 grant usage on sequence outbox_id_seq to farebox_app;
 grant usage on sequence processes_id_seq to farebox_app;
 grant usage on sequence reconciliations_id_seq to farebox_app;
+grant usage on sequence sessions_id_seq to farebox_app;
 grant usage on sequence settlements_id_seq to farebox_app;
 grant usage on sequence transfers_id_seq to farebox_app;
+grant insert, select, update on sessions to farebox_app;
 grant select on settlements to farebox_app;
+grant insert, select, update on signing_keys to farebox_app;
 grant select on system_accounts to farebox_app;
 grant select on transfers to farebox_app;

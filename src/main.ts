@@ -17,6 +17,7 @@ import { migrateCommands } from './operator/migrate.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { servingCommands } from './operator/serving.ts'
+import { signingKeyCommands } from './operator/signing-key.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -89,6 +90,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   holdCommands,
   pricesCommands,
   auditCommands,
+  signingKeyCommands,
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

@@ -15,7 +15,7 @@ const floors: readonly (readonly string[])[] = [
 
 /** Areas whose folders are slices, each with the slices that their siblings may stand on. */
 const areas: Readonly<Record<string, readonly string[]>> = {
-  identity: ['accounts'],
+  identity: ['accounts', 'tokens', 'challenges'],
   billing: ['calls'],
   payments: [],
   inference: [],

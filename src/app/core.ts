@@ -5,7 +5,11 @@ import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { MigrationFault, pendingMigrations } from '../db/migrate.ts'
+import { createAuthenticator } from '../identity/authenticator.ts'
 import { keyAuthenticator } from '../identity/keys/service.ts'
+import { sessionAuthenticator } from '../identity/sessions/service.ts'
+import { openKeyring } from '../identity/tokens/keyring.ts'
+import { createTokens, type Tokens } from '../identity/tokens/service.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Random } from '../kernel/random.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
@@ -42,7 +46,8 @@ export interface Core {
   readonly processId: bigint
   readonly applier: Applier
   readonly ledger: Ledger
-  readonly keys: ReturnType<typeof keyAuthenticator>
+  readonly tokens: Tokens
+  readonly authenticator: ReturnType<typeof createAuthenticator>
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly metrics: Metrics
@@ -77,6 +82,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     onIdleError: (error) => logger.warn({ error }, 'an idle database connection was lost'),
   })
   await refuseUnfitDatabase(pool)
+  const tokens = createTokens({ keyring: await openKeyring({ db, random, clock, pepper: around.pepper }), clock })
 
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
@@ -98,7 +104,11 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const models = new Map(config.models.map((model) => [model.id, model]))
   return {
     around, db, pool, processId, applier, ledger, metrics, onTrouble, closing,
-    keys: keyAuthenticator({ db, random, pepper: around.pepper }),
+    tokens,
+    authenticator: createAuthenticator({
+      keys: keyAuthenticator({ db, random, pepper: around.pepper }),
+      sessions: sessionAuthenticator({ db, tokens }),
+    }),
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
     ending: new AbortController(),

@@ -20,6 +20,8 @@ export type BudgetWindow = "daily" | "monthly" | "total";
 
 export type CallOutcome = "failed" | "success";
 
+export type ChallengePurpose = "agent_sign_in" | "owner_wallet_binding" | "wallet_linking";
+
 export type CredentialKind = "api_key" | "operator" | "session";
 
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
@@ -159,6 +161,20 @@ export interface ChainTransfers {
   state: Generated<TransferState>;
   token_address: string;
   tx_hash: string;
+}
+
+export interface Challenges {
+  agent_account_id: bigint | null;
+  consumed_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+  delegation_id: bigint | null;
+  expires_at: Timestamp;
+  failed_attempts: Generated<number>;
+  id: string;
+  message: string;
+  owner_account_id: bigint | null;
+  purpose: ChallengePurpose;
+  wallet_address: string;
 }
 
 export interface CreditGrants {
@@ -329,10 +345,30 @@ export interface Reconciliations {
   unmatched: Numeric;
 }
 
+export interface Sessions {
+  account_id: bigint;
+  created_at: Generated<Timestamp>;
+  device: Generated<string>;
+  expires_at: Timestamp;
+  generation: Generated<number>;
+  id: Generated<bigint>;
+  last_used_at: Generated<Timestamp>;
+  revoked_at: Timestamp | null;
+  sid: string;
+}
+
 export interface Settlements {
   created_at: Generated<Timestamp>;
   hold_id: bigint;
   id: Generated<bigint>;
+}
+
+export interface SigningKeys {
+  created_at: Generated<Timestamp>;
+  kid: string;
+  retired_at: Timestamp | null;
+  sealed_seed: Buffer;
+  verifies_until: Timestamp | null;
 }
 
 export interface SystemAccounts {
@@ -365,6 +401,7 @@ export interface DB {
   chain_cursors: ChainCursors;
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
+  challenges: Challenges;
   credit_grants: CreditGrants;
   families: Families;
   hold_allocations: HoldAllocations;
@@ -379,7 +416,9 @@ export interface DB {
   outbox: Outbox;
   processes: Processes;
   reconciliations: Reconciliations;
+  sessions: Sessions;
   settlements: Settlements;
+  signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
   transfers: Transfers;
 }

@@ -1,7 +1,8 @@
-import type { Database } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import type { Authenticator, Caller } from '../../kernel/caller.ts'
 import { Fault } from '../../kernel/errors.ts'
 import type { Random } from '../../kernel/random.ts'
+import type { FirstKey } from '../sign-in.ts'
 import { isWellFormed, KEY_PREFIX, keyHash, newKey } from './secret.ts'
 import * as store from './store.ts'
 
@@ -22,19 +23,27 @@ export interface NewKey {
 
 /** Makes a key. The full secret is in this answer and nowhere else, ever. */
 export async function createKey(deps: KeyDeps, wanted: NewKey): Promise<{ id: bigint; secret: string }> {
+  return deps.db.transaction().execute((tx) => createKeyIn(tx, deps, wanted))
+}
+
+/** The same inside a transaction that does more. */
+async function createKeyIn(tx: Tx, deps: Pick<KeyDeps, 'random' | 'pepper'>, wanted: NewKey): Promise<{ id: bigint; secret: string }> {
   const secret = newKey(deps.random)
-  const id = await deps.db.transaction().execute((tx) =>
-    store.insert(tx, {
-      accountId: wanted.accountId,
-      hash: keyHash(secret, deps.pepper),
-      name: wanted.name ?? '',
-      prefix: secret.slice(0, KEY_PREFIX.length + 4),
-      last4: secret.slice(-4),
-      expiresAt: wanted.expiresAt,
-      budget: wanted.budget,
-    }),
-  )
+  const id = await store.insert(tx, {
+    accountId: wanted.accountId,
+    hash: keyHash(secret, deps.pepper),
+    name: wanted.name ?? '',
+    prefix: secret.slice(0, KEY_PREFIX.length + 4),
+    last4: secret.slice(-4),
+    expiresAt: wanted.expiresAt,
+    budget: wanted.budget,
+  })
   return { id, secret }
+}
+
+/** Makes an account's first key, once: an account that ever had one gets none. The account's row is locked by the caller. */
+export function firstKeyMaker(deps: Pick<KeyDeps, 'random' | 'pepper'>): FirstKey {
+  return async (tx, accountId) => ((await store.hasAny(tx, accountId)) ? undefined : (await createKeyIn(tx, deps, { accountId, name: 'first key' })).secret)
 }
 
 /** How many keys are remembered at most. A remembered key only saves a look-up: it never decides. */

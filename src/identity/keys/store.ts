@@ -9,15 +9,50 @@ export interface KeyRow {
   readonly status: 'active' | 'banned' | 'deactivated'
 }
 
+const alive = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`
+
 /** The key with this hash, alive or not. Times are the database's. */
 export async function findByHash(db: Database, hash: Buffer): Promise<KeyRow | undefined> {
   return db
     .selectFrom('api_keys')
     .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
     .select(['api_keys.id', 'api_keys.account_id', 'accounts.status'])
-    .select(sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`.as('alive'))
+    .select(alive.as('alive'))
     .where('secret_hash', '=', hash)
     .executeTakeFirst()
+}
+
+/** A key as its account's list shows it: everything but the secret. */
+export interface ListedKey extends BudgetLimits {
+  readonly id: bigint
+  readonly name: string
+  readonly prefix: string
+  readonly last4: string
+  readonly created_at: Date
+  readonly last_used_at: Date | null
+  readonly expires_at: Date | null
+  readonly revoked_at: Date | null
+  readonly budget_id: bigint | null
+  readonly alive: boolean
+}
+
+/** Keys of an account, revoked and expired ones too, newest first; with `id`, that one. */
+export async function list(db: Database | Tx, which: { accountId: bigint; id?: bigint }): Promise<ListedKey[]> {
+  let select = db
+    .selectFrom('api_keys')
+    .leftJoin('budgets', 'budgets.id', 'api_keys.budget_id')
+    .select(['api_keys.id', 'name', 'prefix', 'last4', 'api_keys.created_at', 'last_used_at', 'expires_at', 'revoked_at', 'budget_id'])
+    .select(['per_call_micro', 'daily_micro', 'monthly_micro', 'total_micro'])
+    .select(alive.as('alive'))
+    .where('account_id', '=', which.accountId)
+  if (which.id !== undefined) select = select.where('api_keys.id', '=', which.id)
+  return select.orderBy('api_keys.id', 'desc').execute()
+}
+
+/** Whether the account has or had a key. */
+export async function hasAny(tx: Tx, accountId: bigint): Promise<boolean> {
+  const row = await tx.selectFrom('api_keys').select('id').where('account_id', '=', accountId).limit(1).executeTakeFirst()
+  return row !== undefined
 }
 
 /** Limits of a budget in microcredits; null is none. */
@@ -50,14 +85,15 @@ export async function insert(
   return row.id
 }
 
-/** Revokes a key now; false when there is no such key. A key revoked before stays as it was. */
-export async function revoke(db: Database, id: bigint): Promise<boolean> {
-  const { numUpdatedRows } = await db
+/** Revokes keys of an account now: one, or all. A key revoked before stays as it was. Gives how many there are. */
+export async function revoke(db: Database, which: { accountId: bigint; id?: bigint }): Promise<bigint> {
+  let update = db
     .updateTable('api_keys')
     .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+    .where('account_id', '=', which.accountId)
+  if (which.id !== undefined) update = update.where('id', '=', which.id)
+  const { numUpdatedRows } = await update.executeTakeFirst()
+  return numUpdatedRows
 }
 
 /** Notes when keys were last used: in bulk and seldom, off the hot path. */
