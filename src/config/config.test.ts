@@ -95,7 +95,11 @@ describe('loadConfig', () => {
       bodyBytes: 1_048_576,
       chatBodyBytes: 8_388_608,
     })
-    expect(secrets).toEqual({ databaseUrl: undefined, keyPepper: undefined, providerKeys: {} })
+    expect(secrets).toMatchObject({
+      databaseUrl: undefined,
+      keyPepper: undefined,
+      providerKeys: {},
+    })
   })
 
   test('production takes the public limits, and every address', () => {
@@ -151,7 +155,7 @@ describe('loadConfig', () => {
     walk(
       load({
         file: shippedWithExamples(),
-        environment: { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' },
+        environment: { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b', GOOGLE_CLIENT_SECRET: 'c' },
       }).config,
       'config',
     )
@@ -175,7 +179,7 @@ describe('loadConfig', () => {
       fc.string(),
       fc.jsonValue({ maxDepth: 2 }).map((json) => JSON.stringify(json)),
     )
-    const environment = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' }
+    const environment = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b', GOOGLE_CLIENT_SECRET: 'c' }
     fc.assert(
       fc.property(fc.nat(lines.length - 1), value, (index, text) => {
         const changed = lines.with(
@@ -429,11 +433,9 @@ test('metrics on the port of the API are refused', () => {
 
 describe('describeConfig', () => {
   const file = shippedWithExamples()
-  const environment = {
-    ...wired,
-    OPENAI_API_KEY: 'sk-planted-openai',
-    ANTHROPIC_API_KEY: 'sk-planted-anthropic',
-  }
+  const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'GOOGLE_CLIENT_SECRET']
+  const planted = Object.fromEntries(names.map((name) => [name, `sk-planted-${name}`]))
+  const environment = { ...wired, ...planted }
 
   test('shows every setting in force, and of secrets only whether they are set', () => {
     const { config, secrets } = load({ file, environment })

@@ -1,8 +1,9 @@
-import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
 import { type ModelConfig, readModels } from './models.ts'
+import { type OidcConfig, readOidc } from './oidc.ts'
+import { isLoopback } from './parsers.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
@@ -33,6 +34,8 @@ export interface Config {
   /** By name; without prototype. */
   readonly providers: Readonly<Record<string, ProviderConfig>>
   readonly models: readonly ModelConfig[]
+  /** How owners sign in. */
+  readonly oidc: OidcConfig
   readonly limits: Limits
 }
 
@@ -56,6 +59,8 @@ export interface Secrets {
   readonly keyPepper: Buffer | undefined
   /** By provider name; absent for providers without a key. */
   readonly providerKeys: Readonly<Record<string, string>>
+  /** By identity provider name; absent for public clients. */
+  readonly oidcClientSecrets: Readonly<Record<string, string>>
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -92,8 +97,9 @@ export function loadConfig({
   const file = readConfigurationFile(source.text, source.path)
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
+  const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  problems.push(...file.problems, ...providers.problems, ...models.problems)
+  problems.push(...file.problems, ...providers.problems, ...models.problems, ...oidc.problems)
   problems.push(
     ...contradictions({
       mode,
@@ -120,12 +126,14 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
+    oidc: oidc.oidc,
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
+    oidcClientSecrets: oidc.clientSecrets,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
@@ -252,11 +260,6 @@ function readLimits(file: CheckedFile, mode: Mode): Limits {
     bodyBytes: limits.body_bytes,
     chatBodyBytes: limits.chat_body_bytes,
   }
-}
-
-/** Whether only this machine can reach a server on `host`. */
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 /** How this machine reaches a server on `host`; undefined while the port is not known. */

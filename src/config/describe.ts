@@ -15,7 +15,15 @@ export function describeConfig(config: Config, secrets: Secrets): string {
     )
     return [name, { ...provider, headers, apiKey: shown(secrets.providerKeys[name]) }] as const
   })
-  const settings = { ...config, providers: Object.fromEntries(providers) }
+  const identityProviders = Object.entries(config.oidc.providers).map(
+    ([name, provider]) =>
+      [name, { ...provider, clientSecret: shown(secrets.oidcClientSecrets[name]) }] as const,
+  )
+  const settings = {
+    ...config,
+    providers: Object.fromEntries(providers),
+    oidc: { ...config.oidc, providers: Object.fromEntries(identityProviders) },
+  }
   const hidden = { databaseUrl: shown(secrets.databaseUrl), keyPepper: shown(secrets.keyPepper) }
   return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })
 }

@@ -300,7 +300,7 @@ function mapsOf(document: Document): YAMLMap[] {
         owner &&
         'value' in owner &&
         owner.value === map &&
-        (key === 'headers' || (key === 'providers' && path.length <= 4))
+        (key === 'headers' || key === 'providers')
       if (!named) maps.push(map)
     },
   })

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import {
   Bytes,
+  ENVIRONMENT_NAME,
   Keys,
   NAME_PATTERN,
   Pause,
@@ -47,7 +48,7 @@ export const OpenAiCompatibleProvider = Keys(
     }),
     api_key_env: Type.Optional(
       Type.String({
-        pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
+        pattern: ENVIRONMENT_NAME,
         description:
           'The name of the environment variable that holds the API key, never the key itself. `<NAME>_FILE` works too. Absent: no key is sent.',
       }),
@@ -253,6 +254,68 @@ export const Limits = Keys(
   { default: {}, description: 'Limits. Money limits are budgets of accounts and keys, not here.' },
 )
 
+const IdentityProvider = Keys(
+  {
+    issuer: Type.String({
+      pattern: '^https?://[^\\s?#@]+$',
+      maxLength: 2048,
+      description:
+        'Its issuer, exactly as the provider states it; everything else is discovered from there. https://, except on loopback in development.',
+    }),
+    client_id: Type.String({
+      pattern: '^[!-~]{1,256}$',
+      description: 'The client id that the provider gave you.',
+    }),
+    client_secret_env: Type.Optional(
+      Type.String({
+        pattern: ENVIRONMENT_NAME,
+        description:
+          'The name of the environment variable that holds the client secret, never the secret itself. `<NAME>_FILE` works too. Absent: a public client, with PKCE alone.',
+      }),
+    ),
+    scopes: Type.Array(Type.String({ pattern: '^[!#-\\[\\]-~]{1,128}$' }), {
+      minItems: 1,
+      maxItems: 16,
+      default: ['openid', 'email'],
+      description: 'What is asked of the provider; `openid` must be among them.',
+    }),
+    label: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'What the sign-in button says. Absent: the name.',
+      }),
+    ),
+  },
+  { description: 'An OpenID Connect provider.' },
+)
+
+/** How owners sign in. */
+const Oidc = Keys(
+  {
+    providers: Type.Record(Type.String({ pattern: NAME_PATTERN }), IdentityProvider, {
+      additionalProperties: false,
+      default: {},
+      description:
+        'Who vouches for owners, by a name of your choice. At the provider, allow the redirect `<public address>/v1/auth/oidc/<name>/callback`.',
+    }),
+    require_invitation: Type.Boolean({
+      default: false,
+      description:
+        'Whether a new owner needs an invitation code (`farebox owner invite`). Those who have an account never do.',
+    }),
+    console_url: Type.Optional(
+      Type.String({
+        pattern: '^https?://[^\\s?#@]+$',
+        maxLength: 2048,
+        description:
+          'Where the console is, to which a sign-in returns. Absent: `/console` of the public address.',
+      }),
+    ),
+  },
+  { default: {}, description: 'How owners sign in: by OpenID Connect.' },
+)
+
 /** The whole of farebox.yaml. */
 export const ConfigurationFile = Keys(
   {
@@ -274,6 +337,7 @@ export const ConfigurationFile = Keys(
       maxItems: 1000,
       description: 'What clients can call, and what it costs.',
     }),
+    oidc: Oidc,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },
