@@ -63,5 +63,5 @@ create table owner_registrations (
 create index owner_registrations_expiry on owner_registrations (expires_at);
 
 grant insert, update on invitations, owner_identities to farebox_app;
-grant insert, delete on owner_logins, owner_sign_in_codes to farebox_app;
-grant insert, update, delete on owner_registrations to farebox_app;
+-- update also lets lapsed rows be locked before they are cleared away
+grant insert, update, delete on owner_logins, owner_sign_in_codes, owner_registrations to farebox_app;

@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto'
+import { type App, createApp } from '../src/app/app.ts'
+import { createLogger } from '../src/app/logger.ts'
+import { loadConfig } from '../src/config/config.ts'
+import type { OidcConfig } from '../src/config/oidc.ts'
+import { readTextFile } from '../src/config/read-file.ts'
+import { type DevelopmentIdentityProvider, type Person, startIdentityProvider } from '../src/development/identity-provider.ts'
+import { systemClock } from '../src/kernel/clock.ts'
+import { systemRandom } from '../src/kernel/random.ts'
+import { freshDatabase, type TestDatabase } from './database.ts'
+
+/** A whole server at which owners sign in by real identity providers. */
+export interface OwnerServer {
+  readonly url: string
+  readonly app: App
+  readonly database: TestDatabase
+  /** By the names that they are configured under. */
+  readonly identityProviders: Readonly<Record<string, DevelopmentIdentityProvider>>
+  /** Everything that was logged. */
+  readonly log: string[]
+  stop(): Promise<void>
+}
+
+/** Starts a server and one identity provider for each name, all with the same people. `issuers` are configured and not started. */
+export async function startOwnerServer(wanted: {
+  people: readonly Person[]
+  names: readonly string[]
+  issuers?: Readonly<Record<string, string>>
+  requireInvitation?: boolean
+}): Promise<OwnerServer> {
+  const database = await freshDatabase()
+  const log: string[] = []
+  const { config, secrets } = loadConfig({
+    environment: { PORT: '0', HOST: '127.0.0.1' },
+    readFile: readTextFile,
+    now: systemClock.now(),
+    mode: 'development',
+  })
+  const identityProviders: Record<string, DevelopmentIdentityProvider> = {}
+  const providers: Record<string, OidcConfig['providers'][string]> = {}
+  const oidcClientSecrets: Record<string, string> = {}
+  const settings = { clientId: 'farebox', scopes: ['openid', 'email'], label: 'Test' }
+  for (const name of wanted.names) {
+    const started = await startIdentityProvider({
+      random: systemRandom,
+      people: wanted.people,
+      port: 0,
+      isCallback: (uri) => uri.endsWith('/callback'),
+    })
+    identityProviders[name] = started
+    providers[name] = { ...settings, clientId: started.clientId, issuer: started.issuer }
+    oidcClientSecrets[name] = started.clientSecret
+  }
+  for (const [name, issuer] of Object.entries(wanted.issuers ?? {}))
+    providers[name] = { ...settings, issuer }
+  const app = await createApp({
+    config: {
+      ...config,
+      oidc: { providers, requireInvitation: wanted.requireInvitation ?? false, consoleUrl: undefined },
+    },
+    secrets: { ...secrets, oidcClientSecrets },
+    databaseUrl: database.url,
+    pepper: randomBytes(32),
+    clock: systemClock,
+    random: systemRandom,
+    logger: createLogger({ level: 'info', write: (text) => void log.push(text) }),
+    version: '0.0.0-test',
+    host: 'test',
+    pid: process.pid,
+    isRunning: () => true,
+  })
+  const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    url,
+    app,
+    database,
+    identityProviders,
+    log,
+    async stop() {
+      await app.stop(0)
+      await Promise.all(Object.values(identityProviders).map((provider) => provider.stop()))
+      await database.drop()
+    },
+  }
+}
+
+/** What the console finds in its address. */
+export type Landed = Readonly<Partial<Record<'code' | 'error' | 'registration_id' | 'return_to', string>>>
+
+/** A browser: follows redirects and keeps cookies as browsers do, by host and path, whatever the port. */
+export class Browser {
+  readonly #cookies = new Map<string, { path: string; pair: string }>()
+  /** Every address it was sent to. */
+  readonly visited: string[] = []
+
+  /** One request. Redirects are not followed. */
+  async request(url: string, init: RequestInit = {}): Promise<Response> {
+    const { pathname } = new URL(url)
+    const cookie = [...this.#cookies.values()]
+      .filter(({ path }) => pathname === path || pathname.startsWith(path.replace(/\/?$/, '/')))
+      .map(({ pair }) => pair)
+      .join('; ')
+    this.visited.push(url)
+    const response = await fetch(url, {
+      ...init,
+      redirect: 'manual',
+      headers: { ...(cookie ? { cookie } : {}) },
+    })
+    for (const header of response.headers.getSetCookie()) this.#keep(header)
+    return response
+  }
+
+  /** Follows redirects until there is a page, or the console: gives the last address that was asked for, and the page. */
+  async follow(url: string, init: RequestInit = {}): Promise<{ url: string; page: string }> {
+    let next = url
+    let response = await this.request(next, init)
+    for (let hops = 0; hops < 10; hops++) {
+      const location = response.headers.get('location')
+      if (!location) return { url: next, page: await response.text() }
+      await response.body?.cancel()
+      next = new URL(location, next).href
+      if (new URL(next).pathname.startsWith('/console')) return { url: next, page: '' }
+      response = await this.request(next)
+    }
+    throw new Error(`too many redirects from ${url}`)
+  }
+
+  /** Signs in until the console is reached; gives what its address says. */
+  async signIn(
+    server: OwnerServer,
+    wanted: { as: string; by?: string; query?: Record<string, string> },
+  ): Promise<Landed> {
+    const query = new URLSearchParams({ ...wanted.query, login_hint: wanted.as })
+    const end = await this.follow(`${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`)
+    return landed(end.url)
+  }
+
+  /** The same up to the callback, which is not made: gives its address. */
+  async callbackOf(
+    server: OwnerServer,
+    wanted: { as: string; by?: string; query?: Record<string, string> },
+  ): Promise<string> {
+    const query = new URLSearchParams({ ...wanted.query, login_hint: wanted.as })
+    const start = await this.request(`${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`)
+    const back = await this.request(start.headers.get('location') ?? '')
+    return back.headers.get('location') ?? ''
+  }
+
+  #keep(header: string): void {
+    const [pair = '', ...attributes] = header.split(/;\s*/)
+    const named = (name: string) =>
+      attributes.find((attribute) => attribute.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1)
+    const path = named('path') ?? '/'
+    const key = `${path} ${pair.split('=')[0]}`
+    const expires = named('expires')
+    const over = named('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())
+    if (over) this.#cookies.delete(key)
+    else this.#cookies.set(key, { path, pair })
+  }
+}
+
+/** What an address of the console says. */
+export function landed(url: string): Landed {
+  const { pathname, searchParams } = new URL(url)
+  if (!pathname.endsWith('/console/auth')) throw new Error(`${pathname} is not the console`)
+  return Object.fromEntries(searchParams)
+}
