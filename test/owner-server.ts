@@ -4,7 +4,11 @@ import { createLogger } from '../src/app/logger.ts'
 import { loadConfig } from '../src/config/config.ts'
 import type { OidcConfig } from '../src/config/oidc.ts'
 import { readTextFile } from '../src/config/read-file.ts'
-import { type DevelopmentIdentityProvider, type Person, startIdentityProvider } from '../src/development/identity-provider.ts'
+import {
+  type DevelopmentIdentityProvider,
+  type Person,
+  startIdentityProvider,
+} from '../src/development/identity-provider.ts'
 import { systemClock } from '../src/kernel/clock.ts'
 import { systemRandom } from '../src/kernel/random.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
@@ -56,7 +60,11 @@ export async function startOwnerServer(wanted: {
   const app = await createApp({
     config: {
       ...config,
-      oidc: { providers, requireInvitation: wanted.requireInvitation ?? false, consoleUrl: undefined },
+      oidc: {
+        providers,
+        requireInvitation: wanted.requireInvitation ?? false,
+        consoleUrl: undefined,
+      },
     },
     secrets: { ...secrets, oidcClientSecrets },
     databaseUrl: database.url,
@@ -85,7 +93,9 @@ export async function startOwnerServer(wanted: {
 }
 
 /** What the console finds in its address. */
-export type Landed = Readonly<Partial<Record<'code' | 'error' | 'registration_id' | 'return_to', string>>>
+export type Landed = Readonly<
+  Partial<Record<'code' | 'error' | 'registration_id' | 'return_to', string>>
+>
 
 /** A browser: follows redirects and keeps cookies as browsers do, by host and path, whatever the port. */
 export class Browser {
@@ -131,7 +141,9 @@ export class Browser {
     wanted: { as: string; by?: string; query?: Record<string, string> },
   ): Promise<Landed> {
     const query = new URLSearchParams({ ...wanted.query, login_hint: wanted.as })
-    const end = await this.follow(`${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`)
+    const end = await this.follow(
+      `${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`,
+    )
     return landed(end.url)
   }
 
@@ -141,7 +153,9 @@ export class Browser {
     wanted: { as: string; by?: string; query?: Record<string, string> },
   ): Promise<string> {
     const query = new URLSearchParams({ ...wanted.query, login_hint: wanted.as })
-    const start = await this.request(`${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`)
+    const start = await this.request(
+      `${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`,
+    )
     const back = await this.request(start.headers.get('location') ?? '')
     return back.headers.get('location') ?? ''
   }
@@ -149,11 +163,14 @@ export class Browser {
   #keep(header: string): void {
     const [pair = '', ...attributes] = header.split(/;\s*/)
     const named = (name: string) =>
-      attributes.find((attribute) => attribute.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1)
+      attributes
+        .find((attribute) => attribute.toLowerCase().startsWith(`${name}=`))
+        ?.slice(name.length + 1)
     const path = named('path') ?? '/'
     const key = `${path} ${pair.split('=')[0]}`
     const expires = named('expires')
-    const over = named('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())
+    const over =
+      named('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())
     if (over) this.#cookies.delete(key)
     else this.#cookies.set(key, { path, pair })
   }

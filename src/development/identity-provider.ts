@@ -97,7 +97,12 @@ async function createProvider(
     ({ oidc }) => !hinted(oidc.params.login_hint) && oidc.result?.login === undefined,
   )
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const key = { ...privateKey.export({ format: 'jwk' }), kid: 'development', alg: 'ES256', use: 'sig' }
+  const key = {
+    ...privateKey.export({ format: 'jwk' }),
+    kid: 'development',
+    alg: 'ES256',
+    use: 'sig',
+  }
   const provider = await quietly(
     () =>
       new Provider(issuer, {
@@ -115,21 +120,35 @@ async function createProvider(
         enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
         cookies: {
           keys: [random.bytes(32).toString('base64url')],
-          names: { session: 'dev_identity_session', interaction: 'dev_identity_choice', resume: 'dev_identity_resume' },
+          names: {
+            session: 'dev_identity_session',
+            interaction: 'dev_identity_choice',
+            resume: 'dev_identity_resume',
+          },
         },
         claims: { openid: ['sub'], email: ['email', 'email_verified'] },
         // a test of the client should not have to ask twice
         conformIdTokenClaims: false,
         features: { devInteractions: { enabled: false } },
         pkce: { required: () => true },
-        ttl: { AccessToken: HOUR_SECONDS, IdToken: HOUR_SECONDS, Interaction: HOUR_SECONDS, Session: HOUR_SECONDS, Grant: HOUR_SECONDS, AuthorizationCode: 60 },
+        ttl: {
+          AccessToken: HOUR_SECONDS,
+          IdToken: HOUR_SECONDS,
+          Interaction: HOUR_SECONDS,
+          Session: HOUR_SECONDS,
+          Grant: HOUR_SECONDS,
+          AuthorizationCode: 60,
+        },
         findAccount: (_context: unknown, subject: string) => accountOf(people, subject),
         interactions: {
           policy: [new interactionPolicy.Prompt({ name: 'login', requestable: false }, chosen)],
           url: (_context: unknown, { uid }: { uid: string }) => `/choose/${uid}`,
         },
         loadExistingGrant: consent,
-        renderError(context: { type: string; body: string }, { error, error_description }: Record<string, string>) {
+        renderError(
+          context: { type: string; body: string },
+          { error, error_description }: Record<string, string>,
+        ) {
           context.type = 'text/plain'
           context.body = `${error}: ${error_description ?? ''}`
         },
@@ -175,12 +194,20 @@ async function choose(
     response,
     uid,
     choice,
-  }: { request: IncomingMessage; response: ServerResponse; uid: string; choice: string | undefined },
+  }: {
+    request: IncomingMessage
+    response: ServerResponse
+    uid: string
+    choice: string | undefined
+  },
 ): Promise<void> {
   // rejects when this browser has no such sign-in open
   await provider.interactionDetails(request, response)
   if (request.method !== 'POST' || choice === undefined) {
-    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
+    response.writeHead(200, {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+    })
     response.end(page(people, uid))
     return
   }

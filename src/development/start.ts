@@ -9,6 +9,7 @@ import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { serve } from '../app/serve.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { type RunningIdentity, startIdentity } from './owner-identity.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
 
 /** Database and role of the embedded server. */
@@ -24,6 +25,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
   const pepper = secrets.keyPepper ?? (await keptPepper(folder, around.random))
 
   let postgres: RunningPostgres | undefined
+  let identity: RunningIdentity | undefined
   try {
     let databaseUrl = secrets.databaseUrl
     if (databaseUrl === undefined) {
@@ -40,15 +42,19 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     const people = await seedEconomy({ db, random: around.random, clock: around.clock, pepper }, earlier).finally(() => pool.end())
     step('economy', people.created ? `owner #${people.owner.account_id} and its linked Agent #${people.agent.account_id}, each with Credits and a key` : `owner #${people.owner.account_id} and Agent #${people.agent.account_id} as you left them`)
 
+    identity = await startIdentity(around, { config, secrets }, databaseUrl, { id: BigInt(people.owner.account_id), email: people.owner.email })
+    step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
+
     const logLevel = around.environment.LOG_LEVEL ? config.logLevel : 'warn'
-    const serving = await serve(around, { config, secrets, databaseUrl, pepper, logLevel })
+    const serving = await serve(around, { ...identity.settings, databaseUrl, pepper, logLevel })
     const baseUrl = config.publicUrl ?? serving.address
-    await writeDevelopmentFile(folder, { base_url: baseUrl, database_url: databaseUrl, owner: people.owner, agent: people.agent })
+    await writeDevelopmentFile(folder, { base_url: baseUrl, database_url: databaseUrl, oidc: identity.oidc, owner: people.owner, agent: people.agent })
     step('serving', serving.address)
     around.write(welcome(baseUrl, config.dataFolder, people))
     await serving.ended
     around.write('Stopped. Everything is kept in the data folder; npm start goes on from here.\n')
   } finally {
+    await identity?.stop()
     await postgres?.stop()
   }
 }

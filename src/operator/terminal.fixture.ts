@@ -18,6 +18,7 @@ import { doctorCommands } from './doctor.ts'
 import { holdCommands } from './hold.ts'
 import { type KeyInput, keyCommands } from './key.ts'
 import { migrateCommands } from './migrate.ts'
+import { ownerCommands } from './owner.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
 
@@ -37,6 +38,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   configCommands,
   accountCommands,
   keyCommands(input),
+  ownerCommands,
   creditsCommands,
   holdCommands,
   pricesCommands,

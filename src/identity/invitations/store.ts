@@ -53,15 +53,21 @@ export async function consume(tx: Tx, codeHash: Buffer): Promise<bigint | undefi
   return row?.id
 }
 
-/** Ends an invitation; who registered with it stays. False when there is none, or it was ended before. */
-export async function revoke(tx: Tx, id: bigint): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('invitations')
-    .set({ revoked_at: sql<Date>`now()` })
+/** Ends an invitation; who registered with it stays. False when it was ended before, undefined when there is none. */
+export async function revoke(tx: Tx, id: bigint): Promise<boolean | undefined> {
+  const before = await tx
+    .selectFrom('invitations')
+    .select('revoked_at')
     .where('id', '=', id)
-    .where('revoked_at', 'is', null)
+    .forUpdate()
     .executeTakeFirst()
-  return numUpdatedRows > 0n
+  if (before?.revoked_at === null)
+    await tx
+      .updateTable('invitations')
+      .set({ revoked_at: sql<Date>`now()` })
+      .where('id', '=', id)
+      .execute()
+  return before && before.revoked_at === null
 }
 
 /** The newest invitations, newest first. */

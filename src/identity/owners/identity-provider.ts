@@ -96,7 +96,8 @@ export function identityProvider(
         const claims = tokens.claims()
         assert(claims, 'an answer without an ID token was let through')
         const { iss: issuer, sub: subject } = claims
-        const email = verifiedEmail(claims) ?? (await emailByUserInfo(server, tokens.access_token, subject))
+        const email =
+          verifiedEmail(claims) ?? (await emailByUserInfo(server, tokens.access_token, subject))
         return { issuer, subject, email }
       }),
   }
@@ -199,16 +200,29 @@ async function described<T>(work: () => Promise<T>): Promise<T> {
 }
 
 function notIdentified(error: unknown): NotIdentified {
-  const { code, message, cause, error: answered } = (error ?? {}) as Partial<Record<'code' | 'message' | 'cause' | 'error', unknown>>
+  const {
+    code,
+    message,
+    cause,
+    error: answered,
+  } = (error ?? {}) as Partial<Record<'code' | 'message' | 'cause' | 'error', unknown>>
   const status = cause instanceof Response ? cause.status : undefined
   const reason = cause instanceof Error ? (cause as { code?: unknown }).code : undefined
   // fetch rejects with a TypeError when there is no answer
-  const away = code === 'OAUTH_TIMEOUT' || (status ?? 0) >= 500 || (error instanceof TypeError && code === undefined)
-  const known = [code ?? message, status, reason, answered].filter((part) => part !== undefined && part !== '')
+  const away =
+    code === 'OAUTH_TIMEOUT' ||
+    (status ?? 0) >= 500 ||
+    (error instanceof TypeError && code === undefined)
+  const known = [code ?? message, status, reason, answered].filter(
+    (part) => part !== undefined && part !== '',
+  )
   const denied = error instanceof AuthorizationResponseError && error.error === 'access_denied'
   const refusal = denied ? 'sign_in_denied' : away ? 'provider_unavailable' : 'sign_in_failed'
   return new NotIdentified(refusal, [...new Set(known.map(word))].join(', '))
 }
 
 /** Other people's text in our log: a few plain characters. */
-const word = (text: unknown): string => String(text).replace(/[^\w .:-]/g, '').slice(0, 80)
+const word = (text: unknown): string =>
+  String(text)
+    .replace(/[^\w .:-]/g, '')
+    .slice(0, 80)

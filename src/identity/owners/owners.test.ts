@@ -1,6 +1,12 @@
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Browser, type Landed, landed, type OwnerServer, startOwnerServer } from '../../../test/owner-server.ts'
+import {
+  Browser,
+  type Landed,
+  landed,
+  type OwnerServer,
+  startOwnerServer,
+} from '../../../test/owner-server.ts'
 import { systemRandom } from '../../kernel/random.ts'
 import { setStatus } from '../accounts/store.ts'
 import { createInvitation } from '../invitations/service.ts'
@@ -59,33 +65,53 @@ const invite = async (given: { maxUses?: number; expiresAt?: Date } = {}) =>
   )
 
 const usesOf = async (id: bigint) =>
-  (await server.database.sql<{ uses: number }>('select uses from invitations where id = $1', [id]))[0]?.uses
+  (
+    await server.database.sql<{ uses: number }>('select uses from invitations where id = $1', [id])
+  )[0]?.uses
 
 test('someone new becomes an owner, and the code of the sign-in becomes tokens of a session', async () => {
   const email = somebody()
-  const end = await new Browser().signIn(server, { as: email, query: { return_to: '/console/keys?a=1' } })
-  expect(end).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), return_to: '/console/keys?a=1' })
+  const end = await new Browser().signIn(server, {
+    as: email,
+    query: { return_to: '/console/keys?a=1' },
+  })
+  expect(end).toEqual({
+    code: expect.stringMatching(/^[\w-]{43}$/),
+    return_to: '/console/keys?a=1',
+  })
   const { status, json } = await exchange(end)
   expect(status).toBe(200)
   expect(json).toEqual({
     account: {
-      id: Number(await accountOf(email)), account_type: 'owner', status: 'active', role: 'user',
-      wallet_address: '', email, created_at: expect.any(String),
+      id: Number(await accountOf(email)),
+      account_type: 'owner',
+      status: 'active',
+      role: 'user',
+      wallet_address: '',
+      email,
+      created_at: expect.any(String),
     },
     tokens: {
-      access_token: expect.any(String), refresh_token: expect.any(String), api_key: '',
-      expires_in: 3600, token_type: 'Bearer',
+      access_token: expect.any(String),
+      refresh_token: expect.any(String),
+      api_key: '',
+      expires_in: 3600,
+      token_type: 'Bearer',
     },
     request_id: expect.stringMatching(/^req_/),
   })
-  const me = await fetch(`${server.url}/v1/me`, { headers: { authorization: `Bearer ${json.tokens.access_token}` } })
+  const me = await fetch(`${server.url}/v1/me`, {
+    headers: { authorization: `Bearer ${json.tokens.access_token}` },
+  })
   expect(me.status).toBe(200)
 })
 
 test('someone known signs in to the same account, and a bad invitation code does not matter', async () => {
   const email = somebody()
   const first = await exchange(await new Browser().signIn(server, { as: email }))
-  const again = await exchange(await new Browser().signIn(server, { as: email, query: { invite: 'inv_nonsense' } }))
+  const again = await exchange(
+    await new Browser().signIn(server, { as: email, query: { invite: 'inv_nonsense' } }),
+  )
   expect(again.status).toBe(200)
   expect(again.json.account.id).toBe(first.json.account.id)
 })
@@ -94,24 +120,38 @@ test('an owner who signs in with a good invitation code leaves it unused', async
   const email = somebody()
   await new Browser().signIn(server, { as: email })
   const { id, code } = await invite()
-  expect(await new Browser().signIn(server, { as: email, query: { invite: code } })).toHaveProperty('code')
+  expect(await new Browser().signIn(server, { as: email, query: { invite: code } })).toHaveProperty(
+    'code',
+  )
   expect(await usesOf(id)).toBe(0)
 })
 
 test('a good invitation code is used up with the account that it admits', async () => {
   const email = somebody()
   const { id, code } = await invite()
-  const end = await new Browser().signIn(server, { as: email, query: { invite: ` ${code.toUpperCase()} ` } })
+  const end = await new Browser().signIn(server, {
+    as: email,
+    query: { invite: ` ${code.toUpperCase()} ` },
+  })
   expect(end).toHaveProperty('code')
   expect(await usesOf(id)).toBe(1)
-  expect(await new Browser().signIn(server, { as: somebody(), query: { invite: code } })).toMatchObject({ error: 'invitation_invalid' })
+  expect(
+    await new Browser().signIn(server, { as: somebody(), query: { invite: code } }),
+  ).toMatchObject({ error: 'invitation_invalid' })
 })
 
 test('a bad code on a first registration makes no account, and can be corrected once', async () => {
   const email = somebody()
   const { code } = await invite()
-  const end = await new Browser().signIn(server, { as: email, query: { invite: 'inv_typo', return_to: '/x' } })
-  expect(end).toEqual({ error: 'invitation_invalid', registration_id: expect.any(String), return_to: '/x' })
+  const end = await new Browser().signIn(server, {
+    as: email,
+    query: { invite: 'inv_typo', return_to: '/x' },
+  })
+  expect(end).toEqual({
+    error: 'invitation_invalid',
+    registration_id: expect.any(String),
+    return_to: '/x',
+  })
   expect(await accountOf(email)).toBeUndefined()
   const { registration_id } = end
   const wrong = await post('register', { registration_id, invitation_code: 'inv_typo2' })
@@ -123,17 +163,28 @@ test('a bad code on a first registration makes no account, and can be corrected 
   expect([again.status, again.json.error]).toEqual([401, 'invalid_registration'])
 })
 
-test.each([{}, { invitation_code: '' }])('who had a bad code goes on without one: %j', async (body) => {
-  const email = somebody()
-  const { registration_id } = await new Browser().signIn(server, { as: email, query: { invite: 'x' } })
-  const { status, json } = await post('register', { registration_id, ...body })
-  expect([status, json.account?.account_type]).toEqual([200, 'owner'])
-})
+test.each([{}, { invitation_code: '' }])(
+  'who had a bad code goes on without one: %j',
+  async (body) => {
+    const email = somebody()
+    const { registration_id } = await new Browser().signIn(server, {
+      as: email,
+      query: { invite: 'x' },
+    })
+    const { status, json } = await post('register', { registration_id, ...body })
+    expect([status, json.account?.account_type]).toEqual([200, 'owner'])
+  },
+)
 
 test('a registration is closed by ten wrong codes, and by time', async () => {
-  const { registration_id } = await new Browser().signIn(server, { as: somebody(), query: { invite: 'x' } })
+  const { registration_id } = await new Browser().signIn(server, {
+    as: somebody(),
+    query: { invite: 'x' },
+  })
   for (let n = 0; n < 10; n++)
-    expect((await post('register', { registration_id, invitation_code: `wrong ${n}` })).status).toBe(403)
+    expect(
+      (await post('register', { registration_id, invitation_code: `wrong ${n}` })).status,
+    ).toBe(403)
   expect((await post('register', { registration_id })).status).toBe(401)
   const late = await new Browser().signIn(server, { as: somebody(), query: { invite: 'x' } })
   await server.database.sql('update owner_registrations set expires_at = now()')
@@ -142,9 +193,15 @@ test('a registration is closed by ten wrong codes, and by time', async () => {
 
 test('who registered in another tab meanwhile is signed in by the open registration, whatever the code', async () => {
   const email = somebody()
-  const { registration_id } = await new Browser().signIn(server, { as: email, query: { invite: 'x' } })
+  const { registration_id } = await new Browser().signIn(server, {
+    as: email,
+    query: { invite: 'x' },
+  })
   const elsewhere = await exchange(await new Browser().signIn(server, { as: email }))
-  const { status, json } = await post('register', { registration_id, invitation_code: 'still wrong' })
+  const { status, json } = await post('register', {
+    registration_id,
+    invitation_code: 'still wrong',
+  })
   expect([status, json.account?.id]).toEqual([200, elsewhere.json.account.id])
 })
 
@@ -160,12 +217,15 @@ test('a callback counts once: a second one, one at the same time and one of anot
   expect(landed((await browser.follow(callback)).url)).toEqual({ error: 'sign_in_expired' })
 })
 
-test.each(['state=wrong', 'state=', 'code=x', ''])('a callback with a wrong state is refused: %s', async (query) => {
-  const browser = new Browser()
-  await browser.callbackOf(server, { as: somebody() })
-  const end = await browser.follow(`${server.url}/v1/auth/oidc/acme/callback?${query}`)
-  expect(landed(end.url)).toEqual({ error: 'sign_in_expired' })
-})
+test.each(['state=wrong', 'state=', 'code=x', ''])(
+  'a callback with a wrong state is refused: %s',
+  async (query) => {
+    const browser = new Browser()
+    await browser.callbackOf(server, { as: somebody() })
+    const end = await browser.follow(`${server.url}/v1/auth/oidc/acme/callback?${query}`)
+    expect(landed(end.url)).toEqual({ error: 'sign_in_expired' })
+  },
+)
 
 test('a visit to one provider is not finished at the callback of another', async () => {
   const browser = new Browser()
@@ -187,7 +247,10 @@ test.each([
 })
 
 test('a made-up code, and an answer that names another issuer, sign nobody in', async () => {
-  for (const change of [(url: URL) => url.searchParams.set('code', 'made-up'), (url: URL) => url.searchParams.set('iss', 'http://127.0.0.1:1')]) {
+  for (const change of [
+    (url: URL) => url.searchParams.set('code', 'made-up'),
+    (url: URL) => url.searchParams.set('iss', 'http://127.0.0.1:1'),
+  ]) {
     const browser = new Browser()
     const callback = new URL(await browser.callbackOf(server, { as: somebody() }))
     change(callback)
@@ -202,7 +265,7 @@ test('a visit that took more than ten minutes is over', async () => {
   expect(landed((await browser.follow(callback)).url)).toEqual({ error: 'sign_in_expired' })
 })
 
-test('one click on the provider\'s page signs in, and another one denies', async () => {
+test("one click on the provider's page signs in, and another one denies", async () => {
   const choose = async (choice: string): Promise<Landed> => {
     const browser = new Browser()
     const { url, page } = await browser.follow(`${server.url}/v1/auth/oidc/acme/start`)
@@ -228,7 +291,9 @@ test('the same subject and e-mail address at two providers are two owners', asyn
   const email = somebody()
   const ids = []
   for (const by of ['acme', 'globex'])
-    ids.push((await exchange(await new Browser().signIn(server, { as: email, by }))).json.account.id)
+    ids.push(
+      (await exchange(await new Browser().signIn(server, { as: email, by }))).json.account.id,
+    )
   expect(new Set(ids).size).toBe(2)
 })
 
@@ -236,25 +301,43 @@ test('of fifty registrations at once with a code of one use, one gets it and all
   const { id, code } = await invite()
   const ids: Array<string | undefined> = []
   for (let n = 0; n < RACERS; n++)
-    ids.push((await new Browser().signIn(server, { as: somebody(), query: { invite: 'typo' } })).registration_id)
-  const answers = await Promise.all(ids.map((registration_id) => post('register', { registration_id, invitation_code: code })))
+    ids.push(
+      (await new Browser().signIn(server, { as: somebody(), query: { invite: 'typo' } }))
+        .registration_id,
+    )
+  const answers = await Promise.all(
+    ids.map((registration_id) => post('register', { registration_id, invitation_code: code })),
+  )
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-  expect(answers.filter(({ status, json }) => status === 403 && json.error === 'invitation_invalid')).toHaveLength(RACERS - 1)
+  expect(
+    answers.filter(({ status, json }) => status === 403 && json.error === 'invitation_invalid'),
+  ).toHaveLength(RACERS - 1)
   expect(await usesOf(id)).toBe(1)
-  expect(await server.database.sql('select from owner_identities where invitation_id = $1', [id])).toHaveLength(1)
-  const after = await Promise.all(ids.map((registration_id) => post('register', { registration_id })))
+  expect(
+    await server.database.sql('select from owner_identities where invitation_id = $1', [id]),
+  ).toHaveLength(1)
+  const after = await Promise.all(
+    ids.map((registration_id) => post('register', { registration_id })),
+  )
   expect(after.filter(({ status }) => status === 200)).toHaveLength(RACERS - 1)
 })
 
 test('of fifty callbacks at once with a code of one use, one gets it', async () => {
   const { id, code } = await invite()
-  const visits = await Promise.all(Array.from({ length: RACERS }, async () => {
-    const browser = new Browser()
-    return { browser, callback: await browser.callbackOf(server, { as: somebody(), query: { invite: code } }) }
-  }))
+  const visits = await Promise.all(
+    Array.from({ length: RACERS }, async () => {
+      const browser = new Browser()
+      return {
+        browser,
+        callback: await browser.callbackOf(server, { as: somebody(), query: { invite: code } }),
+      }
+    }),
+  )
   const ends = await Promise.all(visits.map(({ browser, callback }) => browser.follow(callback)))
   expect(ends.filter(({ url }) => landed(url).code)).toHaveLength(1)
-  expect(ends.filter(({ url }) => landed(url).error === 'invitation_invalid')).toHaveLength(RACERS - 1)
+  expect(ends.filter(({ url }) => landed(url).error === 'invitation_invalid')).toHaveLength(
+    RACERS - 1,
+  )
   expect(await usesOf(id)).toBe(1)
 })
 
@@ -262,35 +345,57 @@ test('a code is exchanged once, however many try at once, and within a minute', 
   const end = await new Browser().signIn(server, { as: somebody() })
   const answers = await Promise.all(Array.from({ length: 20 }, () => exchange(end)))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-  expect(answers.filter(({ status, json }) => status === 401 && json.error === 'invalid_sign_in_code')).toHaveLength(19)
+  expect(
+    answers.filter(({ status, json }) => status === 401 && json.error === 'invalid_sign_in_code'),
+  ).toHaveLength(19)
   const late = await new Browser().signIn(server, { as: somebody() })
   await server.database.sql('update owner_sign_in_codes set expires_at = now()')
   expect((await exchange(late)).status).toBe(401)
 })
 
 test.each([
-  'https://evil.example', '//evil.example', '/\\evil.example', '\\\\evil.example', '/%09/evil.example'.replace('%09', '\t'),
-  'javascript:alert(1)', 'console', '/a\nb', `${'/a'.repeat(300)}`,
+  'https://evil.example',
+  '//evil.example',
+  '/\\evil.example',
+  '\\\\evil.example',
+  '/%09/evil.example'.replace('%09', '\t'),
+  'javascript:alert(1)',
+  'console',
+  '/a\nb',
+  `${'/a'.repeat(300)}`,
 ])('an address elsewhere is no place to return to: %j', async (returnTo) => {
   const query = new URLSearchParams({ return_to: returnTo })
-  const response = await fetch(`${server.url}/v1/auth/oidc/acme/start?${query}`, { redirect: 'manual' })
-  expect([response.status, (await response.json() as { code: string }).code]).toEqual([400, 'invalid_parameter'])
+  const response = await fetch(`${server.url}/v1/auth/oidc/acme/start?${query}`, {
+    redirect: 'manual',
+  })
+  expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+    400,
+    'invalid_parameter',
+  ])
 })
 
 test('a banned owner is told so, before and after the code was given', async () => {
   const email = somebody()
   const { json } = await exchange(await new Browser().signIn(server, { as: email }))
   const end = await new Browser().signIn(server, { as: email })
-  await server.database.db.transaction().execute((tx) => setStatus(tx, BigInt(json.account.id), 'banned'))
+  await server.database.db
+    .transaction()
+    .execute((tx) => setStatus(tx, BigInt(json.account.id), 'banned'))
   expect((await exchange(end)).json.error).toBe('account_banned')
   expect(await new Browser().signIn(server, { as: email })).toEqual({ error: 'account_banned' })
 })
 
-test.each(['away', 'hanging'])('a provider that is %s costs seconds and an error word, not more', async (by) => {
-  const startedMs = performance.now()
-  expect(await new Browser().signIn(server, { as: 'x', by, query: { return_to: '/y' } })).toEqual({ error: 'provider_unavailable', return_to: '/y' })
-  expect(performance.now() - startedMs).toBeLessThan(7_000)
-}, 10_000)
+test.each(['away', 'hanging'])(
+  'a provider that is %s costs seconds and an error word, not more',
+  async (by) => {
+    const startedMs = performance.now()
+    expect(await new Browser().signIn(server, { as: 'x', by, query: { return_to: '/y' } })).toEqual(
+      { error: 'provider_unavailable', return_to: '/y' },
+    )
+    expect(performance.now() - startedMs).toBeLessThan(7_000)
+  },
+  10_000,
+)
 
 test('a provider that went away during the visit is an error word too', async () => {
   const browser = new Browser()
@@ -301,9 +406,14 @@ test('a provider that went away during the visit is an error word too', async ()
 
 test('an unknown provider is refused, and the known ones are listed', async () => {
   for (const name of ['nobody', 'constructor'])
-    expect((await fetch(`${server.url}/v1/auth/oidc/${name}/start`, { redirect: 'manual' })).status).toBe(404)
+    expect(
+      (await fetch(`${server.url}/v1/auth/oidc/${name}/start`, { redirect: 'manual' })).status,
+    ).toBe(404)
   const list = await fetch(`${server.url}/v1/auth/oidc/providers`)
-  expect(await list.json()).toMatchObject({ invitation_required: false, data: [{ name: 'acme', label: 'Test' }, { name: 'globex' }, {}, {}] })
+  expect(await list.json()).toMatchObject({
+    invitation_required: false,
+    data: [{ name: 'acme', label: 'Test' }, { name: 'globex' }, {}, {}],
+  })
 })
 
 test('where an invitation is required, nobody new comes in without one, and those who are in need none', async () => {
@@ -311,13 +421,21 @@ test('where an invitation is required, nobody new comes in without one, and thos
   try {
     const refused = await new Browser().signIn(closed, { as: 'person-0@example.com' })
     expect(refused).toEqual({ error: 'invitation_required', registration_id: expect.any(String) })
-    const { code } = await createInvitation({ db: closed.database.db, random: systemRandom }, { maxUses: 1, expiresAt: undefined, note: '', createdBy: 'operator:test' })
-    const register = (body: object) => fetch(`${closed.url}/v1/auth/oidc/register`, {
-      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ registration_id: refused.registration_id, ...body }),
-    })
+    const { code } = await createInvitation(
+      { db: closed.database.db, random: systemRandom },
+      { maxUses: 1, expiresAt: undefined, note: '', createdBy: 'operator:test' },
+    )
+    const register = (body: object) =>
+      fetch(`${closed.url}/v1/auth/oidc/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ registration_id: refused.registration_id, ...body }),
+      })
     expect((await register({})).status).toBe(403)
     expect((await register({ invitation_code: code })).status).toBe(200)
-    expect(await new Browser().signIn(closed, { as: 'person-0@example.com' })).toHaveProperty('code')
+    expect(await new Browser().signIn(closed, { as: 'person-0@example.com' })).toHaveProperty(
+      'code',
+    )
   } finally {
     await closed.stop()
   }
@@ -333,6 +451,7 @@ test('no token is ever in an address, and nothing that opens a door is in the lo
     expect(browser.visited.join()).not.toContain(secret)
     expect(log).not.toContain(secret)
   }
-  for (const secret of [end.code, invitation, server.identityProviders.acme?.clientSecret]) expect(log).not.toContain(secret)
+  for (const secret of [end.code, invitation, server.identityProviders.acme?.clientSecret])
+    expect(log).not.toContain(secret)
   expect(log).toContain('a sign-in by globex failed: provider_unavailable')
 })

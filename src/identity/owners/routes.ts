@@ -29,7 +29,13 @@ const toTheConsole = (description: string) => ({ 302: { description, contentType
 
 /** Endpoints of owner sign-in by OpenID Connect (decisions 2). No token is ever in an address. */
 export function ownerSignInRoutes(deps: OwnerRoutesDeps): Route[] {
-  return [providersRoute(deps), startRoute(deps), callbackRoute(deps), exchangeRoute(deps), registerRoute(deps)]
+  return [
+    providersRoute(deps),
+    startRoute(deps),
+    callbackRoute(deps),
+    exchangeRoute(deps),
+    registerRoute(deps),
+  ]
 }
 
 function providersRoute({ providers, requireInvitation }: OwnerRoutesDeps): Route {
@@ -65,7 +71,7 @@ function startRoute(deps: OwnerRoutesDeps): Route {
   return route({
     method: 'GET',
     path: '/v1/auth/oidc/:provider/start',
-    summary: 'Send an owner\'s browser to an identity provider.',
+    summary: "Send an owner's browser to an identity provider.",
     description: `The visit is bound to the browser by a cookie and lasts ${LOGIN_SECONDS / 60} minutes.`,
     tag: TAG,
     access: 'public',
@@ -73,10 +79,16 @@ function startRoute(deps: OwnerRoutesDeps): Route {
     params: ProviderName,
     query: Type.Object({
       invite: Type.Optional(
-        Type.String({ maxLength: 128, description: 'An invitation code; only a first registration looks at it' }),
+        Type.String({
+          maxLength: 128,
+          description: 'An invitation code; only a first registration looks at it',
+        }),
       ),
       return_to: Type.Optional(
-        Type.String({ maxLength: 512, description: 'A path of this server, given back to the console' }),
+        Type.String({
+          maxLength: 512,
+          description: 'A path of this server, given back to the console',
+        }),
       ),
       login_hint: Type.Optional(
         Type.String({ maxLength: 254, description: 'Who it should be, passed on to the provider' }),
@@ -105,7 +117,10 @@ function startRoute(deps: OwnerRoutesDeps): Route {
       } catch (error) {
         if (!(error instanceof NotIdentified)) throw error
         deps.onTrouble(`a sign-in by ${params.provider} could not begin: ${error.refusal}`, error)
-        return redirect(reply, consoleAddress(deps, { error: error.refusal, registrationId: undefined, returnTo }))
+        return redirect(
+          reply,
+          consoleAddress(deps, { error: error.refusal, registrationId: undefined, returnTo }),
+        )
       }
     },
   })
@@ -153,7 +168,10 @@ function exchangeRoute(deps: OwnerRoutesDeps): Route {
     refuses: ['invalid_sign_in_code', 'account_banned', 'account_deactivated'],
     handle: async ({ body, request, requestId, reply }) => {
       reply.header('cache-control', 'no-store')
-      const owner = await exchangeCode(deps, { code: body.code, device: request.headers['user-agent'] })
+      const owner = await exchangeCode(deps, {
+        code: body.code,
+        device: request.headers['user-agent'],
+      })
       return signedIn(deps.db, { ...owner, apiKey: undefined, requestId })
     },
   })
@@ -163,7 +181,8 @@ function registerRoute(deps: OwnerRoutesDeps): Route {
   return route({
     method: 'POST',
     path: '/v1/auth/oidc/register',
-    summary: 'Finish a first registration whose invitation code was no good: with another code, or without one.',
+    summary:
+      'Finish a first registration whose invitation code was no good: with another code, or without one.',
     description: 'Good for 15 minutes. A wrong code leaves it open, ten times at most.',
     tag: TAG,
     access: 'public',
@@ -175,7 +194,13 @@ function registerRoute(deps: OwnerRoutesDeps): Route {
       ),
     }),
     replies: { 200: SignedIn },
-    refuses: ['invalid_registration', 'invitation_invalid', 'invitation_required', 'account_banned', 'account_deactivated'],
+    refuses: [
+      'invalid_registration',
+      'invitation_invalid',
+      'invitation_required',
+      'account_banned',
+      'account_deactivated',
+    ],
     handle: async ({ body, request, requestId, reply }) => {
       reply.header('cache-control', 'no-store')
       const owner = await register(deps, {
@@ -194,7 +219,9 @@ function consoleAddress(deps: OwnerRoutesDeps, outcome: SignInOutcome): string {
     'code' in outcome
       ? { code: outcome.code }
       : { error: outcome.error, registration_id: outcome.registrationId }
-  const present = Object.entries({ ...said, return_to: outcome.returnTo }).filter(([, value]) => value)
+  const present = Object.entries({ ...said, return_to: outcome.returnTo }).filter(
+    ([, value]) => value,
+  )
   return `${deps.consoleUrl()}/auth?${new URLSearchParams(present as Array<[string, string]>)}`
 }
 

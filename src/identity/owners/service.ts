@@ -74,7 +74,12 @@ export async function beginSignIn(
 ): Promise<{ url: string; stateHash: Buffer }> {
   const provider = providerNamed(deps, wanted.provider)
   const state = secret(deps)
-  const visit = { redirectUri: redirectUri(deps, wanted.provider), state, nonce: secret(deps), codeVerifier: secret(deps) }
+  const visit = {
+    redirectUri: redirectUri(deps, wanted.provider),
+    state,
+    nonce: secret(deps),
+    codeVerifier: secret(deps),
+  }
   const url = await provider.authorizationUrl(visit, wanted.loginHint)
   const stateHash = hash(state)
   await store.insertLogin(deps.db, {
@@ -145,7 +150,11 @@ export interface SignedInOwner {
  */
 export async function register(
   deps: OwnerSignInDeps,
-  wanted: { registrationId: string; invitationCode: string | undefined; device: string | undefined },
+  wanted: {
+    registrationId: string
+    invitationCode: string | undefined
+    device: string | undefined
+  },
 ): Promise<SignedInOwner> {
   const idHash = hash(wanted.registrationId)
   const invitationHash = hashOf(deps, wanted.invitationCode)
@@ -253,6 +262,7 @@ function refuseInactive(status: AccountStatus): void {
 const hashOf = (deps: OwnerSignInDeps, code: string | undefined): Buffer | undefined =>
   code === undefined || code.trim() === '' ? undefined : deps.invitationHash(code)
 
-const secret = ({ random }: OwnerSignInDeps): string => random.bytes(SECRET_BYTES).toString('base64url')
+const secret = ({ random }: OwnerSignInDeps): string =>
+  random.bytes(SECRET_BYTES).toString('base64url')
 
 const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
