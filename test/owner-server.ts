@@ -9,6 +9,7 @@ import {
   type Person,
   startIdentityProvider,
 } from '../src/development/identity-provider.ts'
+import { createInvitation } from '../src/identity/invitations/service.ts'
 import { systemClock } from '../src/kernel/clock.ts'
 import { systemRandom } from '../src/kernel/random.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
@@ -22,7 +23,23 @@ export interface OwnerServer {
   readonly identityProviders: Readonly<Record<string, DevelopmentIdentityProvider>>
   /** Everything that was logged. */
   readonly log: string[]
+  /** POSTs to /v1/auth/oidc/<path>. */
+  post(path: 'exchange' | 'register', body: object): Promise<Answer>
+  /** Exchanges the code that a browser landed with. */
+  exchange(end: Landed): Promise<Answer>
+  /** Whose account signs in at `acme` with this e-mail address. */
+  accountOf(email: string): Promise<bigint | undefined>
+  /** An invitation of one use. */
+  invite(): Promise<{ id: bigint; code: string }>
+  usesOf(invitationId: bigint): Promise<number | undefined>
   stop(): Promise<void>
+}
+
+/** An answer, read to its end. */
+export interface Answer {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails where it is not
+  readonly json: any
 }
 
 /** Starts a server and one identity provider for each name, all with the same people. `issuers` are configured and not started. */
@@ -78,12 +95,41 @@ export async function startOwnerServer(wanted: {
     isRunning: () => true,
   })
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
+  const post: OwnerServer['post'] = async (path, body) => {
+    const response = await fetch(`${url}/v1/auth/oidc/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, json: await response.json() }
+  }
   return {
     url,
     app,
     database,
     identityProviders,
     log,
+    post,
+    exchange: ({ code }) => post('exchange', { code }),
+    async accountOf(email) {
+      const [row] = await database.sql<{ account_id: string }>(
+        'select account_id from owner_identities where subject = $1 and issuer = $2',
+        [email.split('@')[0], identityProviders.acme?.issuer],
+      )
+      return row && BigInt(row.account_id)
+    },
+    invite: () =>
+      createInvitation(
+        { db: database.db, random: systemRandom },
+        { maxUses: 1, expiresAt: undefined, note: '', createdBy: 'operator:test' },
+      ),
+    async usesOf(invitationId) {
+      const [row] = await database.sql<{ uses: number }>(
+        'select uses from invitations where id = $1',
+        [invitationId],
+      )
+      return row?.uses
+    },
     async stop() {
       await app.stop(0)
       await Promise.all(Object.values(identityProviders).map((provider) => provider.stop()))
@@ -91,6 +137,12 @@ export async function startOwnerServer(wanted: {
     },
   }
 }
+
+/** People whom every identity provider of a test knows: `person-0@example.com` and so on. */
+export const people: readonly Person[] = Array.from({ length: 200 }, (_, n) => ({
+  subject: `person-${n}`,
+  email: `person-${n}@example.com`,
+}))
 
 /** What the console finds in its address. */
 export type Landed = Readonly<

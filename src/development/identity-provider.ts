@@ -32,7 +32,8 @@ export interface DevelopmentIdentityProviderOptions {
 
 const CLIENT_ID = 'farebox'
 const HOST = '127.0.0.1'
-const HOUR_SECONDS = 3600
+const MINUTE_SECONDS = 60
+const HOUR_SECONDS = 60 * MINUTE_SECONDS
 
 /**
  * Starts a real OpenID Connect provider in this process, on loopback, for development and tests: one click chooses
@@ -85,10 +86,11 @@ async function listen(server: Server, port: number): Promise<number> {
 async function createProvider(
   issuer: string,
   clientSecret: string,
-  { random, people, isCallback }: DevelopmentIdentityProviderOptions,
+  options: DevelopmentIdentityProviderOptions,
 ): Promise<Provider> {
   const { interactionPolicy, Provider } = await quietly(() => import('oidc-provider'))
-  const hinted = (hint: unknown): Person | undefined => people.find(({ email }) => email === hint)
+  const hinted = (hint: unknown): Person | undefined =>
+    options.people.find(({ email }) => email === hint)
   // without a hint the question is asked each time: nobody is signed in by who was here before
   const chosen = new interactionPolicy.Check(
     'nobody_chosen',
@@ -96,61 +98,14 @@ async function createProvider(
     'login_required',
     ({ oidc }) => !hinted(oidc.params.login_hint) && oidc.result?.login === undefined,
   )
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const key = {
-    ...privateKey.export({ format: 'jwk' }),
-    kid: 'development',
-    alg: 'ES256',
-    use: 'sig',
-  }
+  const login = new interactionPolicy.Prompt({ name: 'login', requestable: false }, chosen)
   const provider = await quietly(
     () =>
       new Provider(issuer, {
-        clients: [
-          {
-            client_id: CLIENT_ID,
-            client_secret: clientSecret,
-            // the real check is isCallback: the port of the server may be any
-            redirect_uris: [`http://${HOST}/v1/auth/oidc/dev/callback`],
-            id_token_signed_response_alg: 'ES256',
-            token_endpoint_auth_method: 'client_secret_basic',
-          },
-        ],
-        jwks: { keys: [key] },
-        enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
-        cookies: {
-          keys: [random.bytes(32).toString('base64url')],
-          names: {
-            session: 'dev_identity_session',
-            interaction: 'dev_identity_choice',
-            resume: 'dev_identity_resume',
-          },
-        },
-        claims: { openid: ['sub'], email: ['email', 'email_verified'] },
-        // a test of the client should not have to ask twice
-        conformIdTokenClaims: false,
-        features: { devInteractions: { enabled: false } },
-        pkce: { required: () => true },
-        ttl: {
-          AccessToken: HOUR_SECONDS,
-          IdToken: HOUR_SECONDS,
-          Interaction: HOUR_SECONDS,
-          Session: HOUR_SECONDS,
-          Grant: HOUR_SECONDS,
-          AuthorizationCode: 60,
-        },
-        findAccount: (_context: unknown, subject: string) => accountOf(people, subject),
+        ...settings(clientSecret, options),
         interactions: {
-          policy: [new interactionPolicy.Prompt({ name: 'login', requestable: false }, chosen)],
+          policy: [login],
           url: (_context: unknown, { uid }: { uid: string }) => `/choose/${uid}`,
-        },
-        loadExistingGrant: consent,
-        renderError(
-          context: { type: string; body: string },
-          { error, error_description }: Record<string, string>,
-        ) {
-          context.type = 'text/plain'
-          context.body = `${error}: ${error_description ?? ''}`
         },
         extraParams: {
           // validated before the account is looked up, which makes it the place to choose one
@@ -161,8 +116,59 @@ async function createProvider(
         },
       }),
   )
-  provider.Client.prototype.redirectUriAllowed = isCallback
+  provider.Client.prototype.redirectUriAllowed = options.isCallback
   return provider
+}
+
+/** What does not depend on how people are chosen. */
+function settings(clientSecret: string, { random, people }: DevelopmentIdentityProviderOptions) {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const key = privateKey.export({ format: 'jwk' })
+  return {
+    clients: [
+      {
+        client_id: CLIENT_ID,
+        client_secret: clientSecret,
+        // the real check is isCallback: the port of the server may be any
+        redirect_uris: [`http://${HOST}/v1/auth/oidc/dev/callback`],
+        id_token_signed_response_alg: 'ES256',
+        token_endpoint_auth_method: 'client_secret_basic',
+      },
+    ],
+    jwks: { keys: [{ ...key, kid: 'development', alg: 'ES256', use: 'sig' }] },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+    cookies: {
+      keys: [random.bytes(32).toString('base64url')],
+      // a browser sends the cookies of all ports of a host: these are not mistaken for anybody else's
+      names: {
+        session: 'dev_identity_session',
+        interaction: 'dev_identity_choice',
+        resume: 'dev_identity_resume',
+      },
+    },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+    // the e-mail address is in the ID token, as most providers have it
+    conformIdTokenClaims: false,
+    features: { devInteractions: { enabled: false } },
+    pkce: { required: () => true },
+    ttl: {
+      AccessToken: HOUR_SECONDS,
+      AuthorizationCode: MINUTE_SECONDS,
+      Grant: HOUR_SECONDS,
+      IdToken: HOUR_SECONDS,
+      Interaction: HOUR_SECONDS,
+      Session: HOUR_SECONDS,
+    },
+    findAccount: (_context: unknown, subject: string) => accountOf(people, subject),
+    loadExistingGrant: consent,
+    renderError(
+      context: { type: string; body: string },
+      { error, error_description: description }: Record<string, string>,
+    ) {
+      context.type = 'text/plain'
+      context.body = `${error}: ${description ?? ''}`
+    },
+  }
 }
 
 /** Nobody is asked whether they agree: the grant is there. */
