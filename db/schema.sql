@@ -7,6 +7,7 @@ create type account_role as enum ('user', 'admin');
 create type account_status as enum ('active', 'banned', 'deactivated');
 create type account_type as enum ('owner', 'agent');
 create type attempt_state as enum ('active', 'rejected', 'failed_onchain', 'replaced', 'mismatch', 'abandoned', 'settled');
+create type audit_actor_kind as enum ('operator', 'account', 'system');
 create type billing_mode as enum ('self_only', 'self_then_owner', 'owner_only');
 create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
 create type budget_window as enum ('daily', 'monthly', 'total');
@@ -64,6 +65,19 @@ create type ledger_result as (
 
 create sequence hold_ids as bigint increment by 1000 start with 1;
 
+create table account_wallets (
+  address text not null,
+  account_id bigint not null,
+  created_at timestamp with time zone default now() not null,
+  added_by bigint not null,
+  verified_at timestamp with time zone,
+  constraint account_wallets_pkey PRIMARY KEY (address),
+  constraint account_wallets_account_id_address_key UNIQUE (account_id, address),
+  constraint account_wallets_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint account_wallets_added_by_fkey FOREIGN KEY (added_by) REFERENCES accounts(id),
+  constraint account_wallets_address_check CHECK ((address ~ '^0x[0-9a-f]{40}$'::text))
+);
+
 create table accounts (
   id bigint generated always as identity not null,
   account_type account_type not null,
@@ -77,9 +91,11 @@ create table accounts (
   constraint accounts_pkey PRIMARY KEY (id),
   constraint accounts_wallet_address_key UNIQUE (wallet_address),
   constraint accounts_family_id_fkey FOREIGN KEY (family_id) REFERENCES families(id),
+  constraint accounts_id_wallet_address_fkey FOREIGN KEY (id, wallet_address) REFERENCES account_wallets(account_id, address) DEFERRABLE INITIALLY DEFERRED,
   constraint accounts_wallet_address_check CHECK (((wallet_address = lower(wallet_address)) AND (wallet_address ~ '^0x[0-9a-f]{40}$'::text)))
 );
 CREATE INDEX accounts_family ON accounts USING btree (family_id);
+CREATE TRIGGER first_wallet AFTER INSERT ON accounts FOR EACH ROW WHEN (new.wallet_address IS NOT NULL) EXECUTE FUNCTION account_wallets_first();
 
 create table agent_links (
   agent_account_id bigint not null,
@@ -88,13 +104,14 @@ create table agent_links (
   funding_paused boolean default false not null,
   budget_id bigint,
   created_at timestamp with time zone default now() not null,
+  agent_label text default ''::text not null,
   constraint agent_links_pkey PRIMARY KEY (agent_account_id),
   constraint agent_links_agent_account_id_fkey FOREIGN KEY (agent_account_id) REFERENCES accounts(id),
   constraint agent_links_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id),
   constraint agent_links_owner_account_id_fkey FOREIGN KEY (owner_account_id) REFERENCES accounts(id),
   constraint agent_links_check CHECK ((agent_account_id <> owner_account_id))
 );
-CREATE INDEX agent_links_owner ON agent_links USING btree (owner_account_id);
+CREATE INDEX agent_links_owner ON agent_links USING btree (owner_account_id, agent_account_id);
 
 create table api_keys (
   id bigint generated always as identity not null,
@@ -114,6 +131,40 @@ create table api_keys (
   constraint api_keys_budget_id_fkey FOREIGN KEY (budget_id) REFERENCES budgets(id)
 );
 CREATE INDEX api_keys_account ON api_keys USING btree (account_id, id);
+
+create table audit_log (
+  id bigint not null,
+  at timestamp with time zone not null,
+  actor_kind audit_actor_kind not null,
+  actor text not null,
+  action text not null,
+  target_kind text not null,
+  target_id text not null,
+  before json,
+  after json,
+  reason text,
+  request_id text,
+  previous_hash bytea not null,
+  hash bytea not null,
+  constraint audit_log_pkey PRIMARY KEY (id),
+  constraint audit_log_hash_key UNIQUE (hash),
+  constraint audit_log_previous_hash_key UNIQUE (previous_hash),
+  constraint audit_log_action_check CHECK ((action ~ '^[a-z_]+\.[a-z_]+$'::text)),
+  constraint audit_log_hash_check CHECK ((length(hash) = 32)),
+  constraint audit_log_id_check CHECK ((id > 0)),
+  constraint audit_log_previous_hash_check CHECK ((length(previous_hash) = 32)),
+  constraint audit_log_reason_check CHECK ((length(reason) <= 2000))
+);
+CREATE INDEX audit_log_target ON audit_log USING btree (target_kind, target_id, id);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table audit_log_head (
+  only_row boolean default true not null,
+  last_id bigint not null,
+  last_hash bytea not null,
+  constraint audit_log_head_pkey PRIMARY KEY (only_row),
+  constraint audit_log_head_only_row_check CHECK (only_row)
+);
 
 create table buckets (
   id bigint generated always as identity not null,
@@ -245,6 +296,18 @@ create table credit_grants (
   constraint credit_grants_amount_micro_check CHECK (((amount_micro)::bigint > 0))
 );
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table delegations (
+  agent_account_id bigint not null,
+  owner_account_id bigint not null,
+  id bigint generated by default as identity not null,
+  token_hash bytea not null,
+  expires_at timestamp with time zone not null,
+  constraint delegations_pkey PRIMARY KEY (agent_account_id),
+  constraint delegations_id_key UNIQUE (id),
+  constraint delegations_agent_account_id_fkey FOREIGN KEY (agent_account_id) REFERENCES accounts(id),
+  constraint delegations_owner_account_id_fkey FOREIGN KEY (owner_account_id) REFERENCES accounts(id)
+);
 
 create table families (
   id bigint not null,
@@ -507,6 +570,14 @@ create table processes (
 );
 CREATE INDEX processes_alive ON processes USING btree (id) WHERE ended_at IS NULL;
 
+create table rate_limit_windows (
+  ends_at timestamp with time zone not null,
+  key bytea not null,
+  taken integer not null,
+  leased integer not null,
+  constraint rate_limit_windows_pkey PRIMARY KEY (ends_at, key)
+) with (fillfactor=70);
+
 create table reconciliations (
   id bigint generated always as identity not null,
   asset_id text not null,
@@ -596,6 +667,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR 
 -- function account_available_micro(account bigint) returns bigint; sql, stable
 -- function account_posted_micro(account bigint) returns bigint; sql, stable
 -- function account_spendable_micro(account bigint) returns bigint; plpgsql, stable
+-- function account_wallets_first() returns trigger; plpgsql, volatile
 -- function budget_rooms(budget bigint) returns TABLE(name text, limit_micro bigint, spent_micro bigint, held_micro bigint, room_micro bigint); sql, stable
 -- function budget_windows_at(moment timestamp with time zone) returns TABLE(window_kind budget_window, starts_on date); sql, immutable
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
@@ -609,11 +681,15 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR 
 -- function ledger_reserve_fitting(candidates ledger_candidate[]) returns void; plpgsql, volatile
 -- function ledger_reserve_one(c ledger_candidate) returns ledger_result; plpgsql, volatile
 -- function ledger_resolve(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
+-- function ledger_resolve_in_order(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
 -- function refuse_change() returns trigger; plpgsql, volatile
 
+grant delete, insert, select, update on account_wallets to farebox_app;
 grant insert, select, update on accounts to farebox_app;
 grant delete, insert, select, update on agent_links to farebox_app;
 grant insert, select, update on api_keys to farebox_app;
+grant insert, select on audit_log to farebox_app;
+grant select, update on audit_log_head to farebox_app;
 grant select on buckets to farebox_app;
 grant select on budget_windows to farebox_app;
 grant insert, select, update on budgets to farebox_app;
@@ -623,10 +699,12 @@ grant select on chain_receipts to farebox_app;
 grant insert, select, update on chain_transfers to farebox_app;
 grant delete, insert, select, update on challenges to farebox_app;
 grant select on credit_grants to farebox_app;
+grant delete, insert, select, update on delegations to farebox_app;
 grant insert, select, update on families to farebox_app;
 grant execute on function account_available_micro(account bigint) to farebox_app;
 grant execute on function account_posted_micro(account bigint) to farebox_app;
 grant execute on function account_spendable_micro(account bigint) to farebox_app;
+grant execute on function account_wallets_first() to farebox_app;
 grant execute on function budget_rooms(budget bigint) to farebox_app;
 grant execute on function budget_windows_at(moment timestamp with time zone) to farebox_app;
 grant execute on function ledger_apply(operations json) to farebox_app;
@@ -640,6 +718,7 @@ grant execute on function ledger_reserve(operations ledger_reservation[]) to far
 grant execute on function ledger_reserve_fitting(candidates ledger_candidate[]) to farebox_app;
 grant execute on function ledger_reserve_one(c ledger_candidate) to farebox_app;
 grant execute on function ledger_resolve(operations ledger_resolution[]) to farebox_app;
+grant execute on function ledger_resolve_in_order(operations ledger_resolution[]) to farebox_app;
 grant execute on function refuse_change() to farebox_app;
 grant select on hold_allocations to farebox_app;
 grant select on hold_flags to farebox_app;
@@ -657,6 +736,7 @@ grant delete, insert, select, update on owner_logins to farebox_app;
 grant delete, insert, select, update on owner_registrations to farebox_app;
 grant delete, insert, select, update on owner_sign_in_codes to farebox_app;
 grant insert, select, update on processes to farebox_app;
+grant delete, insert, select, update on rate_limit_windows to farebox_app;
 grant insert, select on reconciliations to farebox_app;
 grant usage on schema public to farebox_app;
 grant usage on schema public to public;
@@ -666,6 +746,7 @@ grant usage on sequence api_keys_id_seq to farebox_app;
 grant usage on sequence buckets_id_seq to farebox_app;
 grant usage on sequence budgets_id_seq to farebox_app;
 grant usage on sequence credit_grants_id_seq to farebox_app;
+grant usage on sequence delegations_id_seq to farebox_app;
 grant usage on sequence hold_ids to farebox_app;
 grant usage on sequence invitations_id_seq to farebox_app;
 grant usage on sequence outbox_id_seq to farebox_app;

@@ -73,57 +73,39 @@ export async function startServers(count = 1): Promise<TestServers> {
   const pepper = randomBytes(32)
   const log: string[] = []
   let aheadMs = 0
-  const clock: Clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => performance.now() + aheadMs }
-  const { config, secrets } = loadConfig({ environment: { PORT: '0', HOST: '127.0.0.1' }, readFile: readTextFile, now: clock.now(), mode: 'development' })
+  const clock: Clock = {
+    now: () => new Date(Date.now() + aheadMs),
+    monotonicMs: () => performance.now() + aheadMs,
+  }
   const apps: App[] = []
   const urls: string[] = []
   for (let index = 0; index < count; index++) {
-    const app = await createApp({
-      config, secrets, clock, pepper, databaseUrl: database.url, random: systemRandom, version: '0.0.0-test', host: 'test', pid: process.pid,
-      logger: createLogger({ level: 'info', write: (text) => void log.push(text) }), isRunning: () => true,
-    })
+    const app = await composed({ databaseUrl: database.url, pepper, clock, log })
     apps.push(app)
     urls.push(await app.server.listen({ host: '127.0.0.1', port: 0 }))
   }
-  const tokens = createTokens({ keyring: await openKeyring({ db: database.db, random: systemRandom, pepper, clock }), clock })
-  const opener = sessionOpener({ random: systemRandom, tokens })
-
-  const servers: TestServers = {
-    apps, urls, database, pepper, tokens, log,
+  const keyring = await openKeyring({ db: database.db, random: systemRandom, pepper, clock })
+  const tokens = createTokens({ keyring, clock })
+  const send = sender(urls)
+  return {
+    apps,
+    urls,
+    database,
+    pepper,
+    tokens,
+    log,
+    send,
     advance(ms) {
       aheadMs += ms
     },
-    async send(method, path, { token, body, headers = {}, at = 0 } = {}) {
-      const response = await fetch(`${urls[at]}${path}`, {
-        method,
-        headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      return { status: response.status, headers: response.headers, json: text.startsWith('{') ? JSON.parse(text) : text }
+    signIn: (wallet = newWallet(), at = 0) => signIn(send, wallet, at),
+    owner: (wallet) => newOwner(database, tokens, wallet),
+    grant: (accountId, creditsMicro) => grant(database, accountId, creditsMicro),
+    chat(token, at = 0) {
+      const messages = [{ role: 'user', content: 'ping' }]
+      const body = { model: 'demo-chat', max_tokens: 16, messages }
+      return send('POST', '/v1/chat/completions', { at, token, body })
     },
-    async signIn(wallet = newWallet(), at = 0) {
-      const challenge = await servers.send('POST', '/v1/auth/challenge', { at, body: { wallet_address: wallet.address } })
-      const signature = await wallet.signMessage({ message: challenge.json.message })
-      const answer = await servers.send('POST', '/v1/auth/verify', { at, body: { challenge_id: challenge.json.challenge_id, signature } })
-      if (answer.status !== 200) throw new Error(`sign-in failed: ${JSON.stringify(answer.json)}`)
-      const { account, tokens } = answer.json
-      return { accountId: BigInt(account.id), accessToken: tokens.access_token, refreshToken: tokens.refresh_token, apiKey: tokens.api_key }
-    },
-    async owner(wallet) {
-      const session = await database.db.transaction().execute(async (tx) => {
-        const accountId = await accounts.insert(tx, { accountType: 'owner', walletAddress: wallet, email: undefined, label: undefined })
-        return opener.start(tx, { accountId, device: 'test' })
-      })
-      return { accountId: session.accountId, ...(await opener.issue(session)), apiKey: '' }
-    },
-    async grant(accountId, creditsMicro) {
-      await grantCredits(database.db, {
-        source: 'operator', sourceId: randomBytes(8).toString('hex'), accountId, bucket: 'purchased',
-        amountMicro: microcredits(creditsMicro), expiresAt: undefined, reason: 'a test', grantedBy: 'operator:test',
-      })
-    },
-    chat: (token, at = 0) => servers.send('POST', '/v1/chat/completions', { at, token, body: { model: 'demo-chat', max_tokens: 16, messages: [{ role: 'user', content: 'ping' }] } }),
     async flushUsed() {
       await Promise.all(apps.map((app) => app.flushUsed()))
     },
@@ -132,5 +114,93 @@ export async function startServers(count = 1): Promise<TestServers> {
       await database.drop()
     },
   }
-  return servers
+}
+
+function composed(own: {
+  databaseUrl: string
+  pepper: Buffer
+  clock: Clock
+  log: string[]
+}): Promise<App> {
+  const { config, secrets } = loadConfig({
+    environment: { PORT: '0', HOST: '127.0.0.1' },
+    readFile: readTextFile,
+    now: own.clock.now(),
+    mode: 'development',
+  })
+  return createApp({
+    ...own,
+    config,
+    secrets,
+    random: systemRandom,
+    version: '0.0.0-test',
+    host: 'test',
+    pid: process.pid,
+    logger: createLogger({ level: 'info', write: (text) => void own.log.push(text) }),
+    isRunning: () => true,
+  })
+}
+
+function sender(urls: readonly string[]): TestServers['send'] {
+  return async (method, path, { token, body, headers = {}, at = 0 } = {}) => {
+    const response = await fetch(`${urls[at]}${path}`, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const json = text.startsWith('{') ? JSON.parse(text) : text
+    return { status: response.status, headers: response.headers, json }
+  }
+}
+
+async function signIn(
+  send: TestServers['send'],
+  wallet: PrivateKeyAccount,
+  at: number,
+): Promise<SignedInPerson> {
+  const asked = { at, body: { wallet_address: wallet.address } }
+  const challenge = await send('POST', '/v1/auth/challenge', asked)
+  const signature = await wallet.signMessage({ message: challenge.json.message })
+  const proof = { at, body: { challenge_id: challenge.json.challenge_id, signature } }
+  const answer = await send('POST', '/v1/auth/verify', proof)
+  if (answer.status !== 200) throw new Error(`sign-in failed: ${JSON.stringify(answer.json)}`)
+  const { account, tokens } = answer.json
+  return {
+    accountId: BigInt(account.id),
+    accessToken: tokens.access_token,
+    refreshToken: tokens.refresh_token,
+    apiKey: tokens.api_key,
+  }
+}
+
+async function newOwner(
+  { db }: TestDatabase,
+  tokens: Tokens,
+  walletAddress: string | undefined,
+): Promise<SignedInPerson> {
+  const opener = sessionOpener({ random: systemRandom, tokens })
+  const owner = { accountType: 'owner', walletAddress, email: undefined, label: undefined } as const
+  const session = await db.transaction().execute(async (tx) => {
+    const accountId = await accounts.insert(tx, owner)
+    return opener.start(tx, { accountId, device: 'test' })
+  })
+  return { accountId: session.accountId, ...(await opener.issue(session)), apiKey: '' }
+}
+
+async function grant({ db }: TestDatabase, accountId: bigint, creditsMicro: bigint): Promise<void> {
+  await grantCredits(db, {
+    source: 'operator',
+    sourceId: randomBytes(8).toString('hex'),
+    accountId,
+    bucket: 'purchased',
+    amountMicro: microcredits(creditsMicro),
+    expiresAt: undefined,
+    reason: 'a test',
+    grantedBy: 'operator:test',
+  })
 }

@@ -5,6 +5,7 @@ drop function if exists ledger_apply(json);
 drop function if exists ledger_reserve_one;
 drop function if exists ledger_reserve;
 drop function if exists ledger_resolve;
+drop function if exists ledger_resolve_in_order;
 drop function if exists ledger_move_budgets;
 drop function if exists ledger_capture_above;
 drop function if exists ledger_reserve_fitting;
@@ -81,6 +82,33 @@ create or replace function ledger_move_budgets(operations ledger_resolution[]) r
   where w.budget_id = s.budget_id and w.window_kind = s.window_kind and w.starts_on = s.starts_on
 $$;
 
+-- Ends of which the order decides: a capture above its hold takes what earlier ends released and leaves less for
+-- later ones, and of two ends of one hold the first counts. Split there, the rest still goes together.
+create or replace function ledger_resolve_in_order(operations ledger_resolution[]) returns ledger_result[] language plpgsql as $$
+declare
+  op ledger_resolution;
+  together ledger_resolution[] := '{}';
+  results ledger_result[] := '{}';
+  is_above boolean;
+begin
+  foreach op in array operations loop
+    is_above := exists (select from holds h where h.id = op.id and op.actual_micro > h.reserve_micro);
+    if cardinality(together) > 0 and (is_above or exists (select from unnest(together) earlier where earlier.id = op.id)) then
+      results := results || ledger_resolve(together);
+      together := '{}';
+    end if;
+    if is_above then
+      results := results || ledger_resolve(array[op]);
+    else
+      together := together || op;
+    end if;
+  end loop;
+  if cardinality(together) > 0 then
+    results := results || ledger_resolve(together);
+  end if;
+  return results;
+end $$;
+
 create or replace function ledger_resolve(operations ledger_resolution[]) returns ledger_result[] language plpgsql as $$
 declare
   above ledger_resolution;
@@ -88,11 +116,17 @@ declare
   any_unknown boolean;
   any_above boolean;
   any_budget boolean;
+  any_repeated boolean;
 begin
   -- most flushes have none of these: what is not there is not asked for
-  select bool_or(op.operation = 'unknown'), bool_or(op.actual_micro > h.reserve_micro), bool_or(coalesce(h.key_budget_id, h.link_budget_id) is not null)
-  into any_unknown, any_above, any_budget
+  select bool_or(op.operation = 'unknown'), bool_or(op.actual_micro > h.reserve_micro), bool_or(coalesce(h.key_budget_id, h.link_budget_id) is not null),
+         count(distinct op.id) < count(*)
+  into any_unknown, any_above, any_budget, any_repeated
   from unnest(operations) op join holds h on h.id = op.id;
+
+  if (any_above or any_repeated) and cardinality(operations) > 1 then
+    return ledger_resolve_in_order(operations);
+  end if;
 
   if any_unknown then
     insert into hold_flags (hold_id, flag, detail)

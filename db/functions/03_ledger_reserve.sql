@@ -132,6 +132,7 @@ declare
   fitting ledger_candidate[];
   fitting_families bigint[] := '{}';
   candidate ledger_candidate;
+  known holds;
   results ledger_result[];
 begin
   -- who asks, whether it may, and who may pay; a repeated id is answered from its row
@@ -140,12 +141,12 @@ begin
         when repeated.id is not null then
           case when repeated.request_id = op.request_id and repeated.actor_account_id = op.actor_account_id
                 and repeated.wanted_micro = op.wanted_micro and repeated.minimum_micro = op.minimum_micro then 'repeated' else 'conflict' end
-        when op.nth > 1 then 'repeated'
         when a.id is null then 'unauthorized'
         when op.credential_kind = 'api_key' and (k.id is null or k.revoked_at is not null or k.expires_at <= now()) then 'unauthorized'
         when op.credential_kind = 'session' and (s.id is null or s.revoked_at is not null or s.expires_at <= now()) then 'unauthorized'
         when a.status = 'banned' then 'account_banned'
         when a.status = 'deactivated' then 'account_deactivated'
+        when op.nth > 1 then 'repeated'
       end,
       l.agent_account_id is null or l.billing_mode <> 'owner_only',
       case when l.billing_mode <> 'self_only' and not l.funding_paused and o.status = 'active' then o.id end,
@@ -203,8 +204,15 @@ begin
         if candidate.family_id = any (fitting_families) then continue; end if;
         results := results || ledger_reserve_one(candidate);
       elsif candidate.refusal = 'repeated' then
-        results := results || (select ((candidate.op).ordinal, (candidate.op).actor_account_id, case when h.id is null then 'conflict' else 'reserved' end, h.reserve_micro, null)::ledger_result
-                               from (select 1) one left join holds h on h.id = (candidate.op).id);
+        select * into known from holds where id = (candidate.op).id;
+        if known.id is null then -- the first of this flush was refused
+          results := results || ledger_reserve_one(candidate);
+        elsif known.request_id = (candidate.op).request_id and known.actor_account_id = (candidate.op).actor_account_id
+          and known.wanted_micro = (candidate.op).wanted_micro and known.minimum_micro = (candidate.op).minimum_micro then
+          results := results || ((candidate.op).ordinal, (candidate.op).actor_account_id, 'reserved', known.reserve_micro, null)::ledger_result;
+        else
+          results := results || ((candidate.op).ordinal, (candidate.op).actor_account_id, 'conflict', null, null)::ledger_result;
+        end if;
       else
         results := results || ((candidate.op).ordinal, (candidate.op).actor_account_id, candidate.refusal, null, null)::ledger_result;
       end if;

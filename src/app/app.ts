@@ -54,6 +54,8 @@ function listenable(core: Core, routes: readonly Route[]): FastifyInstance {
     random,
     bodyLimit: config.limits.bodyBytes,
     trustedProxies: config.trustedProxies,
+    admit: core.limits.admit,
+    refused: core.limits.refused,
     closing: core.closing,
     onAnswered(answered) {
       core.metrics.answered(answered)

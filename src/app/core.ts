@@ -5,6 +5,7 @@ import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { MigrationFault, pendingMigrations } from '../db/migrate.ts'
+import { createRequestLimits, type RequestLimits } from '../http/limits.ts'
 import { createAuthenticator } from '../identity/authenticator.ts'
 import { keyAuthenticator } from '../identity/keys/service.ts'
 import { sessionAuthenticator } from '../identity/sessions/service.ts'
@@ -18,6 +19,7 @@ import { createHoldIds } from '../ledger/hold-ids.ts'
 import { openLane } from '../ledger/lane.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import { createLimiter } from '../limits/limiter.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
 import type { Logger } from './logger.ts'
@@ -48,6 +50,7 @@ export interface Core {
   readonly ledger: Ledger
   readonly tokens: Tokens
   readonly authenticator: ReturnType<typeof createAuthenticator>
+  readonly limits: RequestLimits
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly metrics: Metrics
@@ -109,6 +112,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
       keys: keyAuthenticator({ db, random, pepper: around.pepper }),
       sessions: sessionAuthenticator({ db, tokens }),
     }),
+    limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
     ending: new AbortController(),

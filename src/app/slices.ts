@@ -9,10 +9,12 @@ import { invitationHash } from '../identity/invitations/code.ts'
 import { consumeInvitation } from '../identity/invitations/service.ts'
 import { keyRoutes } from '../identity/keys/routes.ts'
 import { firstKeyMaker } from '../identity/keys/service.ts'
+import { linkRoutes } from '../identity/links/routes.ts'
 import { identityProvider } from '../identity/owners/identity-provider.ts'
 import { type OwnerRoutesDeps, ownerSignInRoutes } from '../identity/owners/routes.ts'
 import { sessionRoutes } from '../identity/sessions/routes.ts'
 import { sessionOpener } from '../identity/sessions/service.ts'
+import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
 import type { Core } from './core.ts'
@@ -28,11 +30,13 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const routes: Route[] = [
-    ...agentSignInRoutes({ db, random, publicUrl, sessions: sessionOpener(sessions), firstKey: firstKeyMaker(keys) }),
+    ...agentSignInRoutes({ db, random, publicUrl, sessions: sessionOpener(sessions), firstKey: firstKeyMaker(keys), signInGuard: core.limits.signInGuard }),
     ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
     ...sessionRoutes(sessions),
     ...accountRoutes(core),
     ...keyRoutes(keys),
+    ...linkRoutes(core),
+    ...walletRoutes({ db, random, publicUrl }),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),

@@ -273,7 +273,7 @@ describe('a model is refused', () => {
       { prices: [version(1, '2026-02-30T00:00:00Z')] },
       /no such time/,
     ],
-    ['that takes images without their tokens', { modalities: ['text', 'image'] }, /takes images/],
+    ['that takes images without their tokens', { input_modalities: ['text', 'image'] }, /takes images/],
     [
       'with tokens for images that it does not take',
       { image_input_tokens: 5 },

@@ -43,7 +43,7 @@ describe('readConfigurationFile', () => {
     })
     expect(content.models[0]).toMatchObject({
       tokens_per_message_overhead: 8,
-      modalities: ['text'],
+      input_modalities: ['text'],
       capabilities: { streaming: true, tools: false },
       enabled: true,
       providers: [{ priority: 0, missing_usage: 'hold' }],

@@ -37,7 +37,7 @@ export interface ModelConfig {
   readonly ownedBy: string
   /** Unix seconds. */
   readonly created: number
-  readonly modalities: readonly ('text' | 'image')[]
+  readonly inputModalities: readonly ('text' | 'image')[]
   readonly contextLength: number
   readonly maxOutputTokens: number
   readonly defaultOutputTokens: number
@@ -136,11 +136,11 @@ function checkTokens(model: FileModel, refuse: Refuse): void {
       `Lower it to ${model[larger]} at most.`,
     )
   }
-  const takesImages = model.modalities.includes('image')
+  const takesImages = model.input_modalities.includes('image')
   if (takesImages && model.image_input_tokens === undefined) {
     refuse(
       model,
-      'modalities',
+      'input_modalities',
       'it takes images, but how many tokens an image holds is not set.',
       'Set `image_input_tokens`.',
     )
@@ -149,8 +149,8 @@ function checkTokens(model: FileModel, refuse: Refuse): void {
     refuse(
       model,
       'image_input_tokens',
-      'an image has tokens, but the modalities do not list `image`.',
-      'Add `image` to `modalities`.',
+      'an image has tokens, but the input modalities do not list `image`.',
+      'Add `image` to `input_modalities`.',
     )
   }
 }
@@ -217,7 +217,7 @@ function resolveModel(model: FileModel): ModelConfig {
     description: model.description,
     ownedBy: model.owned_by ?? model.providers[0]?.provider ?? model.id,
     created: model.created ?? Math.floor((prices[0]?.effectiveFrom.getTime() ?? 0) / 1000),
-    modalities: model.modalities,
+    inputModalities: model.input_modalities,
     contextLength: model.context_length,
     maxOutputTokens: model.max_output_tokens,
     defaultOutputTokens: model.default_output_tokens,

@@ -174,7 +174,7 @@ export const Model = Keys(
         description: 'Unix seconds. Absent: when its first price came into force.',
       }),
     ),
-    modalities: Type.Array(Type.Enum(['text', 'image']), {
+    input_modalities: Type.Array(Type.Enum(['text', 'image']), {
       minItems: 1,
       maxItems: 2,
       default: ['text'],

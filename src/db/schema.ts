@@ -12,6 +12,8 @@ export type AccountType = "agent" | "owner";
 
 export type AttemptState = "abandoned" | "active" | "failed_onchain" | "mismatch" | "rejected" | "replaced" | "settled";
 
+export type AuditActorKind = "account" | "operator" | "system";
+
 export type BillingMode = "owner_only" | "self_only" | "self_then_owner";
 
 export type BucketKind = "bonus" | "promo" | "purchased" | "refunded";
@@ -68,8 +70,17 @@ export interface Accounts {
   wallet_address: string | null;
 }
 
+export interface AccountWallets {
+  account_id: bigint;
+  added_by: bigint;
+  address: string;
+  created_at: Generated<Timestamp>;
+  verified_at: Timestamp | null;
+}
+
 export interface AgentLinks {
   agent_account_id: bigint;
+  agent_label: Generated<string>;
   billing_mode: Generated<BillingMode>;
   budget_id: bigint | null;
   created_at: Generated<Timestamp>;
@@ -89,6 +100,28 @@ export interface ApiKeys {
   prefix: string;
   revoked_at: Timestamp | null;
   secret_hash: Buffer;
+}
+
+export interface AuditLog {
+  action: string;
+  actor: string;
+  actor_kind: AuditActorKind;
+  after: Json | null;
+  at: Timestamp;
+  before: Json | null;
+  hash: Buffer;
+  id: bigint;
+  previous_hash: Buffer;
+  reason: string | null;
+  request_id: string | null;
+  target_id: string;
+  target_kind: string;
+}
+
+export interface AuditLogHead {
+  last_hash: Buffer;
+  last_id: bigint;
+  only_row: Generated<boolean>;
 }
 
 export interface Buckets {
@@ -187,6 +220,14 @@ export interface CreditGrants {
   reason: string;
   source: GrantSource;
   source_id: string;
+}
+
+export interface Delegations {
+  agent_account_id: bigint;
+  expires_at: Timestamp;
+  id: Generated<bigint>;
+  owner_account_id: bigint;
+  token_hash: Buffer;
 }
 
 export interface Families {
@@ -381,6 +422,13 @@ export interface Processes {
   started_at: Generated<Timestamp>;
 }
 
+export interface RateLimitWindows {
+  ends_at: Timestamp;
+  key: Buffer;
+  leased: number;
+  taken: number;
+}
+
 export interface Reconciliations {
   asset_id: string;
   at: Generated<Timestamp>;
@@ -438,9 +486,12 @@ export interface Transfers {
 }
 
 export interface DB {
+  account_wallets: AccountWallets;
   accounts: Accounts;
   agent_links: AgentLinks;
   api_keys: ApiKeys;
+  audit_log: AuditLog;
+  audit_log_head: AuditLogHead;
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
@@ -450,6 +501,7 @@ export interface DB {
   chain_transfers: ChainTransfers;
   challenges: Challenges;
   credit_grants: CreditGrants;
+  delegations: Delegations;
   families: Families;
   hold_allocations: HoldAllocations;
   hold_flags: HoldFlags;
@@ -467,6 +519,7 @@ export interface DB {
   owner_registrations: OwnerRegistrations;
   owner_sign_in_codes: OwnerSignInCodes;
   processes: Processes;
+  rate_limit_windows: RateLimitWindows;
   reconciliations: Reconciliations;
   sessions: Sessions;
   settlements: Settlements;

@@ -49,11 +49,13 @@ export async function seedEconomy(deps: { db: Database; random: Random; clock: C
   const ownerWallet = privateKeyToAddress(OWNER_KEY)
   const agentWallet = privateKeyToAddress(AGENT_KEY)
   const { ownerId, agentId, created } = await deps.db.transaction().execute(async (tx) => {
-    const known = await accounts.findByWallet(tx, ownerWallet)
-    const knownAgent = await accounts.findByWallet(tx, agentWallet)
+    const known = await accounts.accountOfWallet(tx, ownerWallet)
+    const knownAgent = await accounts.accountOfWallet(tx, agentWallet)
     if (known && knownAgent) return { ownerId: known.id, agentId: knownAgent.id, created: false }
     const owner = await accounts.insert(tx, { accountType: 'owner', walletAddress: ownerWallet, email: OWNER_EMAIL, label: 'Development owner' })
     const agent = await accounts.insert(tx, { accountType: 'agent', walletAddress: agentWallet, email: undefined, label: 'Development Agent' })
+    // the keys of both are in the file that this makes
+    for (const wallet of [ownerWallet, agentWallet]) await accounts.noteProof(tx, wallet)
     await accounts.link(tx, { agentId: agent, ownerId: owner, billingMode: 'self_then_owner', budget: accounts.UNLIMITED })
     const opening = { source: 'operator', bucket: 'promo', expiresAt: undefined, reason: 'opening Credits of the development economy', grantedBy: 'operator:development' } as const
     await grantCredits(tx, { ...opening, sourceId: `development-owner-${owner}`, accountId: owner, amountMicro: OWNER_CREDITS })
@@ -63,7 +65,7 @@ export async function seedEconomy(deps: { db: Database; random: Random; clock: C
   const keyFor = async (accountId: bigint, old: string | undefined): Promise<string> => {
     const row = old && isWellFormed(old) ? await keys.findByHash(deps.db, keyHash(old, deps.pepper)) : undefined
     if (old && row?.alive && row.account_id === accountId) return old
-    return (await createKey(deps, { accountId, name: 'development' })).secret
+    return (await createKey(deps, { accountId, name: 'development' }, { actor: { kind: 'system', name: 'development' } })).secret
   }
   const sessions: SessionDeps = { ...deps, tokens: createTokens({ keyring: await openKeyring(deps), clock: deps.clock }) }
   return {

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { assert } from '../kernel/assert.ts'
-import { catalogue, type ErrorCode } from '../kernel/errors.ts'
+import { catalogue, type ErrorCode, refusalOf } from '../kernel/errors.ts'
 import { type Access, impliedRefusals, type Route } from './route.ts'
 
 type Json = { [member: string]: unknown }
@@ -157,7 +157,7 @@ function refusalsByStatus(route: Route): Map<string, ErrorCode[]> {
   const byStatus = new Map<string, ErrorCode[]>()
   for (const code of Object.keys(catalogue) as ErrorCode[]) {
     if (!possible.has(code)) continue
-    const status = String(catalogue[code].status)
+    const status = String(refusalOf(code, { signedIn: route.access !== 'public' }).status)
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
   return byStatus

@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Authenticator, Caller } from '../kernel/caller.ts'
 import { isConnectionLost } from '../kernel/connection-lost.ts'
@@ -31,6 +32,8 @@ export interface ServerOptions {
   readonly onFault: (requestId: string, error: unknown) => void
   /** Runs before the handler of every matched route: rate limits. Throws a Fault to refuse. */
   readonly admit?: (request: FastifyRequest, route: Route, caller: Caller | undefined, reply: FastifyReply) => void | Promise<void>
+  /** Sees every refusal of a matched route before it is answered, and gives the one to answer: failed credentials count too. */
+  readonly refused?: (request: FastifyRequest, route: Route, fault: Fault, reply: FastifyReply) => Fault | Promise<Fault>
   /** True while the server is going down: new requests on kept connections are refused. */
   readonly closing?: () => boolean
 }
@@ -44,10 +47,15 @@ declare module 'fastify' {
   }
 }
 
+/** As much of a path as an error repeats. */
+const PATH_SHOWN_MAX = 200
+
 /** The only file that knows the framework. Gives a server that is not listening yet; tests use `inject`. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const app = fastify({
     logger: false,
+    // refused below instead: Node's own refusal has no body
+    http: { requireHostHeader: false },
     genReqId: () => requestId(options.random),
     requestIdHeader: false,
     bodyLimit: options.bodyLimit,
@@ -68,12 +76,20 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('faultCode', undefined)
 
   parseJsonBodies(app)
+  // an expectation that nobody knows is left unmet instead of being refused without a body
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onRequest', (request, reply, done) => {
     request.startedMs = performance.now()
     reply.header('x-request-id', request.id)
-    if (options.closing?.()) {
+    // whoever watches the server may go on asking: /readyz says that it is going down
+    if (options.closing?.() && request.url.startsWith('/v1/')) {
       reply.header('connection', 'close')
       done(new Fault('shutting_down', { retryAfterMs: 1000 }))
+    } else if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
+      done(new Fault('invalid_body', { message: 'The request is not valid HTTP: it has no Host header.' }))
+    } else if (request.is404) {
+      // here and not in the handler, which would read the body first and complain of that
+      done(new Fault('not_found', { message: `There is nothing at ${request.method} ${request.url.split('?')[0]?.slice(0, PATH_SHOWN_MAX)}. See /openapi.json for every path.` }))
     } else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -89,9 +105,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     done()
   })
   app.setErrorHandler((error, request, reply) => refuse(request, reply, error, options))
-  app.setNotFoundHandler((request, reply) =>
-    refuse(request, reply, new Fault('not_found', { message: `There is nothing at ${request.method} ${request.url.split('?')[0]}. See /openapi.json for every path.` }), options),
-  )
+  app.setNotFoundHandler((request, reply) => refuse(request, reply, new Fault('not_found'), options))
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(schema, httpPart))
   app.setSerializerCompiler(({ schema }) => serializerFor(schema))
   for (const declared of options.routes) addRoute(app, declared, options)
@@ -116,6 +130,7 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
       request.route_ = declared
       request.caller_ = await callerOf(request, declared.access, options.authenticator)
       await options.admit?.(request, declared, request.caller_, reply)
+      if (declared.access === 'session' && request.caller_?.credential.kind !== 'session') throw new Fault('access_token_required')
     },
     handler: async (request, reply) =>
       declared.handle({
@@ -124,27 +139,30 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
         query: request.query,
         body: request.body ?? {},
         requestId: request.id,
+        confirmCredential: async () => void (await options.authenticator.authenticate(tokenOf(request) ?? '')),
         request,
         reply,
       }),
   })
 }
 
+const tokenOf = (request: FastifyRequest): string | undefined => /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+
 async function callerOf(request: FastifyRequest, access: Access, authenticator: Authenticator): Promise<Caller | undefined> {
   if (access === 'public') return undefined
-  const match = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')
-  if (!match?.[1]) throw new Fault('unauthorized')
-  if (access === 'spending') return authenticator.recognise(match[1])
-  const caller = await authenticator.authenticate(match[1])
-  if (access === 'session' && caller.credential.kind !== 'session') throw new Fault('access_token_required')
-  return caller
+  const token = tokenOf(request)
+  if (token === undefined) throw new Fault('unauthorized')
+  if (access === 'spending') return authenticator.recognise(token)
+  return authenticator.authenticate(token)
 }
 
 /** 405 with Allow on every path, for every method that the path does not take. */
 function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void {
   const methods = new Map<string, Method[]>()
   for (const { path, method } of options.routes) methods.set(path, [...(methods.get(path) ?? []), method])
-  const all = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+  // CONNECT asks for a tunnel and never gets as far as a path
+  const all = METHODS.filter((method) => method !== 'CONNECT')
+  for (const method of all) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true })
   for (const [path, taken] of methods) {
     const allow = taken.join(', ')
     app.route({
@@ -178,13 +196,13 @@ async function refuse(request: FastifyRequest, reply: FastifyReply, error: unkno
   const declared = request.route_
   // a remembered credential may be dead by now: then that is the answer, whatever else was wrong
   if (declared?.access === 'spending' && request.caller_ && fault.refusal.status < 500 && fault.refusal.type !== 'authentication_error') {
-    const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
     try {
-      await options.authenticator.authenticate(token)
+      await options.authenticator.authenticate(tokenOf(request) ?? '')
     } catch (dead) {
       fault = faultFrom(dead)
     }
   }
+  if (declared && options.refused) fault = await options.refused(request, declared, fault, reply)
   if (declared && !declared.refuses.includes(fault.code) && !impliedRefusals(declared).includes(fault.code)) {
     options.onFault(request.id, new Error(`${declared.method} ${declared.path} does not declare ${fault.code}`, { cause: error }))
   } else if (fault.refusal.status >= 500) {
@@ -199,13 +217,16 @@ export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: F
   const { status, phrase, type } = fault.refusal
   const body = errorBody(fault, request.id)
   reply.raw.statusMessage = phrase
+  // no hook has run for an address that could not be parsed
+  reply.header('x-request-id', request.id)
   for (const [name, value] of Object.entries(fault.headers)) reply.header(name, value)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="farebox"')
   if (fault.retryAfterMs !== undefined || status === 503 || status === 429) {
     const ms = fault.retryAfterMs ?? 1000
     reply.header('retry-after', String(Math.ceil(ms / 1000))).header('retry-after-ms', String(ms))
   }
-  if (status === 402 || (status === 409 && fault.code !== 'request_in_progress')) reply.header('x-should-retry', 'false')
+  // after a 504 the work may have been done: a client that repeats it by itself could pay twice
+  if (status === 402 || status === 504 || (status === 409 && fault.code !== 'request_in_progress')) reply.header('x-should-retry', 'false')
   const nested = request.headers['x-error-format'] === 'openai'
   return reply
     .code(status)
@@ -215,11 +236,16 @@ export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: F
     .send(JSON.stringify(nested ? { error: { ...body, error: undefined, message: fault.message, type, code: fault.code, param: null } } : body))
 }
 
+/** PostgreSQL's code for a statement that took longer than it may. */
+const STATEMENT_CUT_OFF = '57014'
+
 function faultFrom(error: unknown): Fault {
   if (error instanceof Fault) return error
   if (isConnectionLost(error)) return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
   const code = (error as { code?: unknown } | null)?.code
   switch (code) {
+    case STATEMENT_CUT_OFF:
+      return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Fault('body_too_large')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':

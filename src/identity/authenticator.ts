@@ -5,7 +5,13 @@ import { KEY_PREFIX } from './keys/secret.ts'
 type NotingAuthenticator = Authenticator & { flushUsed(): Promise<void> }
 
 /** Checks every Bearer credential: API keys by their prefix, everything else as an access token. */
-export function createAuthenticator({ keys, sessions }: { keys: NotingAuthenticator; sessions: NotingAuthenticator }): NotingAuthenticator {
+export function createAuthenticator({
+  keys,
+  sessions,
+}: {
+  keys: NotingAuthenticator
+  sessions: NotingAuthenticator
+}): NotingAuthenticator {
   const of = (token: string): Authenticator => (token.startsWith(KEY_PREFIX) ? keys : sessions)
   return {
     authenticate: (token) => of(token).authenticate(token),

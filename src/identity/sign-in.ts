@@ -38,8 +38,12 @@ export const SignedIn = Type.Object(
     tokens: Type.Object(
       {
         access_token: Type.String({ description: 'Send it as Authorization: Bearer' }),
-        refresh_token: Type.String({ description: 'Exchange it once for new tokens: POST /v1/auth/refresh' }),
-        api_key: Type.String({ description: 'The account\'s first API key, in the one answer that made it; else ""' }),
+        refresh_token: Type.String({
+          description: 'Exchange it once for new tokens: POST /v1/auth/refresh',
+        }),
+        api_key: Type.String({
+          description: 'The account\'s first API key, in the one answer that made it; else ""',
+        }),
         expires_in: Type.Integer({ description: 'Seconds that the access token lives' }),
         token_type: Type.Literal('Bearer'),
       },
@@ -51,7 +55,10 @@ export const SignedIn = Type.Object(
 )
 
 /** The answer of a sign-in or refresh of this account. */
-export async function signedIn(db: Database, answer: { accountId: bigint; pair: TokenPair; apiKey: string | undefined; requestId: string }): Promise<Static<typeof SignedIn>> {
+export async function signedIn(
+  db: Database,
+  answer: { accountId: bigint; pair: TokenPair; apiKey: string | undefined; requestId: string },
+): Promise<Static<typeof SignedIn>> {
   const account = await find(db, answer.accountId)
   assert(account, `account ${answer.accountId} has a session and no row`)
   return {

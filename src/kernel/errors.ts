@@ -71,12 +71,12 @@ export const catalogue = {
   invalid_challenge: {
     status: 401, type: 'authentication_error', phrase: 'Invalid challenge',
     message: 'This challenge cannot be answered: it does not exist, has expired, was answered before, or was closed after five wrong signatures. Ask for a new one by POST /v1/auth/challenge.',
-    fix: 'Ask for a new challenge and answer it within 5 minutes, once. At most 5 are open for a wallet: a sixth takes the place of the oldest.',
+    fix: 'Ask for a new challenge and answer it within 5 minutes, once. At most 5 are open for a wallet: a sixth takes the place of the oldest. Where a credential is sent too, as when a wallet is bound, the status is 400.',
   },
   invalid_signature: {
     status: 401, type: 'authentication_error', phrase: 'Invalid signature',
     message: 'The signature is not this wallet\'s EIP-191 signature of the challenge message. After five wrong signatures the challenge is closed.',
-    fix: 'Sign the message exactly as it was received (personal_sign) with the wallet that the challenge names: 65 bytes as hex, of an ordinary wallet (EOA).',
+    fix: 'Sign the message exactly as it was received (personal_sign) with the wallet that the challenge names: 65 bytes as hex, of an ordinary wallet (EOA). Where a credential is sent too, as when a wallet is bound, the status is 400.',
   },
   invalid_refresh_token: {
     status: 401, type: 'authentication_error', phrase: 'Invalid refresh token',
@@ -124,6 +124,19 @@ export const catalogue = {
     status: 403, type: 'permission_error', phrase: 'Access token required',
     message: 'This endpoint needs an access token of a login session; an API key cannot use it.', fix: 'Sign in and send the access token.',
   },
+  owner_account_required: {
+    status: 403, type: 'permission_error', phrase: 'Owner account required',
+    message: 'Only an owner account can do this; this credential is an Agent\'s.', fix: 'Sign in as the owner, in the browser.',
+  },
+  agent_account_required: {
+    status: 403, type: 'permission_error', phrase: 'Agent account required',
+    message: 'Only an Agent can do this; this credential is an owner\'s.', fix: 'Use a credential of the Agent: it signs in by POST /v1/auth/challenge and POST /v1/auth/verify.',
+  },
+  delegation_invalid: {
+    status: 403, type: 'permission_error', phrase: 'Invalid delegation',
+    message: 'This delegation does not let this Agent bind a wallet: it does not exist, is for another Agent, has expired, was used, was replaced by a newer one, or the Agent is no longer linked to the owner. The owner makes one by POST /v1/me/wallet/delegation.',
+    fix: 'Ask the owner for a new delegation and use it within 10 minutes, once, with a credential of the Agent that it names.',
+  },
   not_original_account: {
     status: 403, type: 'permission_error', phrase: 'Belongs to another account',
     message: 'This belongs to another account.', fix: 'Use the credential of the account that made it.',
@@ -162,6 +175,18 @@ export const catalogue = {
     status: 404, type: 'not_found_error', phrase: 'Session not found',
     message: 'This account has no such session.', fix: 'GET /v1/me/sessions lists the sessions of this account with their ids.',
   },
+  agent_not_linked: {
+    status: 404, type: 'not_found_error', phrase: 'Agent not linked',
+    message: 'No such Agent is linked to this account.', fix: 'GET /v1/me/agents lists the Agents of this account; POST /v1/me/agents links one.',
+  },
+  owner_link_not_found: {
+    status: 404, type: 'not_found_error', phrase: 'No owner',
+    message: 'This Agent is linked to no owner.', fix: 'There is nothing to leave; GET /v1/me names the owner while there is one.',
+  },
+  wallet_not_found: {
+    status: 404, type: 'not_found_error', phrase: 'Wallet not found',
+    message: 'This account has no such wallet.', fix: 'GET /v1/me/wallets lists the wallets of this account.',
+  },
   method_not_allowed: {
     status: 405, type: 'method_not_allowed_error', phrase: 'Method not allowed',
     message: 'This path does not take this method.', fix: 'The Allow header lists the methods.',
@@ -183,6 +208,22 @@ export const catalogue = {
     status: 409, type: 'conflict_error', phrase: 'Answer not kept',
     message: 'The first request with this Idempotency-Key was answered and charged once, but its answer was too large to be kept.',
     fix: 'Use a new key if you want the work done again.',
+  },
+  agent_already_linked: {
+    status: 409, type: 'conflict_error', phrase: 'Agent already linked',
+    message: 'This Agent is linked to an owner already; it has at most one.', fix: 'The Agent can leave its owner by DELETE /v1/me/owner-link, or its owner unlinks it; then link it again.',
+  },
+  wallet_belongs_to_owner: {
+    status: 409, type: 'conflict_error', phrase: 'Wallet belongs to an owner',
+    message: 'This wallet belongs to an owner account, and owners cannot be Agents.', fix: 'Give the Agent a wallet of its own.',
+  },
+  wallet_already_bound: {
+    status: 409, type: 'conflict_error', phrase: 'Wallet already bound',
+    message: 'This wallet belongs to an account already; a wallet belongs to one account.', fix: 'Use another wallet, or remove it from the account that has it: DELETE /v1/me/wallets/{address}.',
+  },
+  wallet_in_use: {
+    status: 409, type: 'conflict_error', phrase: 'Wallet in use',
+    message: 'An order that this wallet pays is still open.', fix: 'GET /v1/payments/orders shows it. Remove the wallet when the order is completed or has expired.',
   },
   // 429
   rate_limited: {
@@ -233,6 +274,16 @@ export const catalogue = {
 /** The stable slug of a refusal. */
 export type ErrorCode = keyof typeof catalogue
 
+/**
+ * A refusal as it is answered here. To a caller whose credential was accepted, whatever else it proved wrongly is
+ * a wrong request (400): a 401 would tell its client to sign in again (spec 5.6).
+ */
+export function refusalOf(code: ErrorCode, { signedIn }: { signedIn: boolean }): Refusal {
+  const refusal: Refusal = catalogue[code]
+  const wrongProof = signedIn && refusal.type === 'authentication_error' && code !== 'unauthorized'
+  return wrongProof ? { ...refusal, status: 400, type: 'invalid_request_error' } : refusal
+}
+
 /** What a Fault may carry besides its code. */
 export interface FaultOptions {
   /** Replaces the catalogue's message. Must be fit for the caller's eyes: numbers yes, secrets and prompts never. */
@@ -243,6 +294,8 @@ export interface FaultOptions {
   retryAfterMs?: number
   /** Extra response headers. */
   headers?: Readonly<Record<string, string>>
+  /** True where the caller's credential was accepted and a proof inside the request was not: see `refusalOf`. */
+  signedIn?: boolean
   /** The private cause: logged, never answered. */
   cause?: unknown
 }
@@ -254,6 +307,7 @@ export class Fault extends Error {
   readonly fields: Readonly<Record<string, unknown>>
   readonly retryAfterMs: number | undefined
   readonly headers: Readonly<Record<string, string>>
+  readonly refusal: Refusal
 
   constructor(code: ErrorCode, options: FaultOptions = {}) {
     super(options.message ?? catalogue[code].message, { cause: options.cause })
@@ -261,10 +315,7 @@ export class Fault extends Error {
     this.fields = options.fields ?? {}
     this.retryAfterMs = options.retryAfterMs
     this.headers = options.headers ?? {}
-  }
-
-  get refusal(): Refusal {
-    return catalogue[this.code]
+    this.refusal = refusalOf(code, { signedIn: options.signedIn ?? false })
   }
 }
 

@@ -12,11 +12,12 @@ export interface Held {
 export async function heldByState(db: Database): Promise<Held> {
   const { rows } = await sql<{ total: string; usage_unknown: string; pending_settlement: string }>`
     select (select coalesce(sum(held_micro), 0) from buckets) as total,
-           coalesce(sum(h.reserve_micro) filter (where f.flag = 'usage_unknown'), 0) as usage_unknown,
-           coalesce(sum(h.reserve_micro) filter (where f.flag = 'shortfall'), 0) as pending_settlement
+           coalesce(sum(h.reserve_micro) filter (where not f.short), 0) as usage_unknown,
+           coalesce(sum(h.reserve_micro) filter (where f.short), 0) as pending_settlement
     from settlements s
     join holds h on h.id = s.hold_id
-    join hold_flags f on f.hold_id = s.hold_id
+    -- an unknown usage that came in after all, above the hold, has both flags and waits for its payers
+    join (select hold_id, bool_or(flag = 'shortfall') as short from hold_flags group by hold_id) f on f.hold_id = s.hold_id
     where not exists (select from hold_resolutions r where r.hold_id = s.hold_id)`.execute(db)
   const row = rows[0] as { total: string; usage_unknown: string; pending_settlement: string }
   const unknown = Number(row.usage_unknown)

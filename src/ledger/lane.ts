@@ -25,6 +25,9 @@ const query = {
   rowMode: 'array' as const,
 }
 
+/** Errors of the server's state, not of the operations: out of space or memory, an IO error, a cancelled or timed out statement, a standby. */
+const isPassing = (error: unknown): boolean => /^(53|58|57014$|55P03$|25006$)/.test(String((error as { code?: unknown } | null)?.code ?? ''))
+
 /** A lane over PostgreSQL. It reconnects by itself on the next apply; `answerTimeoutMs` turns a silent server into LaneLost. */
 export function openLane(options: { url: string; processId: bigint; answerTimeoutMs: number }): Lane {
   let client: pg.Client | undefined
@@ -69,7 +72,7 @@ export function openLane(options: { url: string; processId: bigint; answerTimeou
           detail: detail ?? undefined,
         }))
       } catch (cause) {
-        if (cause instanceof LaneLost || isConnectionLost(cause)) {
+        if (cause instanceof LaneLost || isConnectionLost(cause) || isPassing(cause)) {
           drop(current)
           throw cause instanceof LaneLost ? cause : new LaneLost('the connection to the database was lost', { cause })
         }

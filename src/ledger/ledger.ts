@@ -1,4 +1,5 @@
-import { assert } from '../kernel/assert.ts'
+import { assert, AssertionFailed } from '../kernel/assert.ts'
+import { Fault } from '../kernel/errors.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import type { Applier } from './applier.ts'
 import type { HoldIds } from './hold-ids.ts'
@@ -29,16 +30,14 @@ export interface Ended {
 export interface Ledger {
   nextHoldId(): Promise<bigint>
   reserve(operation: Omit<Reserve, 'operation'>): Promise<Reserved | Refused>
+  /** A capture that the database itself refuses becomes `usage_unknown`: its hold never stays open without a reason. */
   end(operation: Capture | Void | MarkUnknown): Promise<Ended>
-  /** The smallest id of a hold that this process opened and did not end. */
+  /** No hold of this process that is open, or may yet come to be, has a smaller id. */
   readonly oldestOpenHoldId: bigint
   /** Ids of all holds that this process opened and did not end. */
   readonly openHoldIds: Iterable<bigint>
   readonly applier: Applier
 }
-
-/** How long a reserve that nobody waits for is watched at most. */
-const UNDO_MS = 600_000
 
 /** Joins the applier and the id blocks into the port that the rooms above use. */
 export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
@@ -51,8 +50,27 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
     return applied
   }
 
+  async function end(operation: Capture | Void | MarkUnknown): Promise<Ended> {
+    const { holdId } = operation
+    try {
+      const { status, availableMicro } = await submit(operation)
+      open.delete(holdId)
+      const available = (availableMicro ?? 0n) as Microcredits
+      if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown') return { kind: status, availableMicro: available }
+      assert(status === 'already_resolved', `hold ${holdId} cannot be ${status}`)
+      return { kind: 'other', availableMicro: available }
+    } catch (error) {
+      // the caller lost patience, the applier goes on with it
+      if (applier.abandoned.has(holdId)) open.delete(holdId)
+      if (operation.operation !== 'capture' || error instanceof Fault || error instanceof AssertionFailed) throw error
+      // a cost that the database refuses, beyond every bound say, is one that nobody can charge unseen
+      return end({ operation: 'unknown', holdId, reason: `its capture of ${operation.actualMicro} was refused` })
+    }
+  }
+
   return {
     applier,
+    end,
     async nextHoldId() {
       const id = await holdIds.next()
       open.add(id)
@@ -69,22 +87,16 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
         open.delete(operation.holdId)
         return { kind: refusal(status), availableMicro: available, detail: detail ?? {} }
       } catch (error) {
-        // the hold may still be committed and then released by the applier: it counts as open until that is over
-        void applier.drained(UNDO_MS).then(() => open.delete(operation.holdId))
+        // whether it was never sent or may still be committed: from here on the applier has it, and releases it
+        open.delete(operation.holdId)
         throw error
       }
     },
-    async end(operation) {
-      const { status, availableMicro } = await submit(operation)
-      open.delete(operation.holdId)
-      const available = (availableMicro ?? 0n) as Microcredits
-      if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown') return { kind: status, availableMicro: available }
-      assert(status === 'already_resolved', `hold ${operation.holdId} cannot be ${status}`)
-      return { kind: 'other', availableMicro: available }
-    },
     get oldestOpenHoldId() {
-      const [oldest] = open
-      return oldest ?? holdIds.lowest
+      const [first] = open
+      let oldest = first ?? holdIds.lowest
+      for (const holdId of applier.abandoned) if (holdId < oldest) oldest = holdId
+      return oldest
     },
     get openHoldIds() {
       return [...open]

@@ -71,6 +71,11 @@ export const statuses = [
 /** One of those answers. */
 export type Status = (typeof statuses)[number]
 
+const TEXT_MAX = 500
+
+/** Text that PostgreSQL takes: a provider's words may hold what it refuses, and must not keep a hold from ending. */
+const storable = (text: string | undefined): string | undefined => text?.slice(0, TEXT_MAX).toWellFormed().replaceAll('\0', '')
+
 /** The JSON that `ledger_apply` takes for an operation of a process. Amounts are exact: they stay below 2^53. */
 export function wireForm(operation: Operation, processId: bigint): Record<string, unknown> {
   const id = Number(operation.holdId)
@@ -85,11 +90,11 @@ export function wireForm(operation: Operation, processId: bigint): Record<string
     case 'capture':
       return {
         operation: 'capture', id, actual_micro: Number(operation.actualMicro), outcome: operation.outcome, usage: operation.usage,
-        resolved_by: operation.resolvedBy, reason: operation.reason,
+        resolved_by: operation.resolvedBy, reason: storable(operation.reason),
       }
     case 'void':
-      return { operation: 'void', id, actual_micro: 0, outcome: operation.outcome, resolved_by: operation.resolvedBy, reason: operation.reason }
+      return { operation: 'void', id, actual_micro: 0, outcome: operation.outcome, resolved_by: operation.resolvedBy, reason: storable(operation.reason) }
     case 'unknown':
-      return { operation: 'unknown', id, reason: operation.reason }
+      return { operation: 'unknown', id, reason: storable(operation.reason) }
   }
 }

@@ -16,11 +16,11 @@ export async function register(db: Database, process: { host: string; pid: numbe
   return row.id
 }
 
-/** A sign of life. `oldestHoldId`: no hold of this process that is still open has a smaller id. */
+/** A sign of life: whoever took this process for gone, while the database was away say, was wrong. `oldestHoldId`: no hold of this process that is still open has a smaller id. */
 export async function beat(db: Database, id: bigint, oldestHoldId: bigint): Promise<void> {
   await db
     .updateTable('processes')
-    .set({ heartbeat_at: sql<Date>`now()`, oldest_hold_id: oldestHoldId })
+    .set({ heartbeat_at: sql<Date>`now()`, ended_at: null, oldest_hold_id: oldestHoldId })
     .where('id', '=', id)
     .execute()
 }

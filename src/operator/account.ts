@@ -3,7 +3,7 @@ import { getAddress, isAddress } from 'viem'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Database } from '../db/database.ts'
 import type { AccountType } from '../db/schema.ts'
-import { type AccountRow, find, findByWallet, insert } from '../identity/accounts/store.ts'
+import { type AccountRow, accountOfWallet, find, insert } from '../identity/accounts/store.ts'
 import { accountRoleCommand } from './account-role.ts'
 import { accountStatusCommands } from './account-status.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
@@ -69,7 +69,7 @@ async function insertAccount(db: Database, wanted: NewAccount): Promise<bigint> 
     return await db.transaction().execute((tx) => insert(tx, row))
   } catch (cause) {
     if (wanted.wallet === undefined || (cause as { code?: unknown }).code !== '23505') throw cause
-    const holder = await findByWallet(db, wanted.wallet)
+    const holder = await accountOfWallet(db, wanted.wallet)
     throw new OperatorFault(
       exitCodes.conflict,
       `That wallet belongs to account ${holder?.id}. See it by \`farebox account show ${holder?.id}\`.`,

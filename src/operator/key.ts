@@ -2,8 +2,8 @@ import { Argument } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { find as findAccountById } from '../identity/accounts/store.ts'
 import { isWellFormed, keyHash } from '../identity/keys/secret.ts'
-import { createKey } from '../identity/keys/service.ts'
-import { type BudgetLimits, findByHash, revoke } from '../identity/keys/store.ts'
+import { createKey, revokeKeys } from '../identity/keys/service.ts'
+import { type BudgetLimits, findByHash } from '../identity/keys/store.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
@@ -99,6 +99,7 @@ async function create(around: ProgramSurroundings, named: string, options: NewKe
         ...(options.expires === undefined ? {} : { expiresAt: options.expires }),
         ...(budget === undefined ? {} : { budget }),
       },
+      { actor: { kind: 'operator', name: around.userName } },
     )
     if (account.status !== 'active')
       around.writeError(
@@ -134,9 +135,14 @@ async function end(
 ): Promise<void> {
   await withDatabase(around, 'revoking the key', async ({ db }) => {
     const before = await readKey(db, id)
-    await revoke(db, id)
-    const key = await readKey(db, id)
     const changed = before.revoked_at === null
+    if (changed)
+      await revokeKeys(
+        { db },
+        { accountId: before.account_id, id },
+        { actor: { kind: 'operator', name: around.userName }, reason: options.reason },
+      )
+    const key = await readKey(db, id)
     print(around, options, {
       data: { key, changed },
       text: changed

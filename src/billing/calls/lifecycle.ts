@@ -74,7 +74,7 @@ export async function openCall({ ledger, paymentHint }: CallsDeps, request: Call
     availableMicro: held.availableMicro,
     async capture({ actualMicro, outcome, usage }) {
       const { kind, availableMicro } = await ledger.end({ operation: 'capture', holdId: callId, actualMicro, outcome, usage })
-      if (kind === 'shortfall') return { state: 'shortfall', chargedMicro: undefined, availableMicro }
+      if (kind === 'shortfall' || kind === 'usage_unknown') return { state: kind, chargedMicro: undefined, availableMicro }
       return { state: 'settled', chargedMicro: kind === 'captured' ? actualMicro : undefined, availableMicro }
     },
     async release() {
@@ -94,7 +94,7 @@ function refusal(held: Refused, requiredMicro: Microcredits, paymentHint: Paymen
   const required = inCredits(requiredMicro)
   if (held.kind === 'budget_exceeded') {
     const { budget, limit } = held.detail as { budget: string; limit: string }
-    const whose = budget === 'key' ? 'this key' : 'this Agent, set by its owner'
+    const whose = budget === 'key' ? 'this key' : 'this Agent, set by its owner,'
     const room = amount('limit_micro') - amount('spent_micro') - amount('held_micro')
     return new Fault('budget_exceeded', {
       message: `The ${limit.replace('_', '-')} budget of ${whose} is ${inCredits(amount('limit_micro'))} Credits: ${inCredits(amount('spent_micro'))} spent, ${inCredits(amount('held_micro'))} held by calls in flight. This call reserves up to ${required}. Raise the budget or ask for less.`,

@@ -42,13 +42,14 @@ export interface Replayed {
  * Claims an Idempotency-Key for a request, before anything of it is done (decisions 0).
  * Same key and same body: the stored answer. Another body: `idempotency_conflict`. The first one still
  * running: `request_in_progress`. A key that is not 1 to 128 printable ASCII: `invalid_idempotency_key`.
+ * A body without a canonical form: `invalid_body`.
  */
 export async function claimKey(
   deps: IdempotencyDeps,
   request: { accountId: bigint; route: string; key: string; body: unknown; requestId: string },
 ): Promise<Claimed | Replayed> {
   if (!/^[\x20-\x7e]{1,128}$/.test(request.key)) throw new Fault('invalid_idempotency_key')
-  const fingerprint = createHash('sha256').update(canonicalize(request.body) ?? '').digest()
+  const fingerprint = createHash('sha256').update(canonical(request.body)).digest()
   const claim = { accountId: request.accountId, route: request.route, key: request.key }
   const row = await store.claim(deps.db, { ...claim, fingerprint, requestId: request.requestId, processId: deps.processId })
   if (!row) {
@@ -63,6 +64,15 @@ export async function claimKey(
     throw new Fault('request_in_progress', { retryAfterMs: 1000, fields: { original_request_id: row.request_id } })
   }
   return { kind: 'replay', answer: { status: row.status, headers: row.headers as Record<string, string>, body: row.body } }
+}
+
+/** The canonical form (RFC 8785), which lone surrogates do not have. */
+function canonical(body: unknown): string {
+  try {
+    return canonicalize(body) ?? ''
+  } catch (cause) {
+    throw new Fault('invalid_body', { message: 'A body sent with an Idempotency-Key must be well-formed Unicode: it has a lone surrogate.', cause })
+  }
 }
 
 const TRIES = 5
@@ -97,7 +107,7 @@ function keepable(answer: StoredAnswer, requestId: string): StoredAnswer {
 /** Gives the open claims of a dead process their answer: the outcome is unknown and was billed as such. */
 export async function settleLeftBehind(db: Database, processId: bigint): Promise<void> {
   const fault = new Fault('upstream_interrupted', {
-    message: 'The server stopped while this call was running. Its usage is unknown, so the hold stays until the operator resolves it. Keep the request id.',
+    message: 'The server stopped while this call was running, so its answer is lost. GET /v1/calls shows what it cost, or that its usage is unknown and its hold waits for the operator. Keep the request id.',
   })
   await store.settleLeftBehind(db, processId, (requestId) => ({ status: fault.refusal.status, body: JSON.stringify(errorBody(fault, requestId)) }))
 }

@@ -53,7 +53,15 @@ export async function openChallenge(deps: ChallengeDeps, wanted: NewChallenge): 
   return deps.db.transaction().execute(async (tx) => {
     const issuedAt = await store.lockWallet(tx, walletAddress)
     const expiresAt = new Date(issuedAt.getTime() + LIFETIME_MS)
-    const message = challengeText({ ...wanted, publicUrl: deps.publicUrl(), address, challengeId: id, nonce, issuedAt, expiresAt })
+    const message = challengeText({
+      ...wanted,
+      publicUrl: deps.publicUrl(),
+      address,
+      challengeId: id,
+      nonce,
+      issuedAt,
+      expiresAt,
+    })
     await store.insert(tx, { ...wanted, id, walletAddress, message, expiresAt }, OPEN_MAX)
     return { id, message, walletAddress: address, expiresAt }
   })
@@ -63,12 +71,26 @@ export async function openChallenge(deps: ChallengeDeps, wanted: NewChallenge): 
  * The challenge that this signature proves, not used up yet: `consumeChallenge` does that, inside the transaction of
  * what it allows. Refuses with `invalid_challenge` or `invalid_signature`; the fifth wrong signature closes it.
  */
-export async function provenChallenge(db: Database, answer: { challengeId: string; signature: string; purpose: ChallengePurpose }): Promise<store.OpenChallenge> {
-  const challenge = await store.findOpen(db, answer.challengeId, answer.purpose)
+export async function provenChallenge(
+  db: Database,
+  answer: {
+    challengeId: string
+    signature: string
+    purpose: ChallengePurpose | readonly ChallengePurpose[]
+  },
+  guarded: Guarded = (_wallet, check) => check(),
+): Promise<store.OpenChallenge> {
+  const challenge = await store.findOpen(db, answer.challengeId, [answer.purpose].flat())
   if (!challenge) throw new Fault('invalid_challenge')
-  if ((await signerOf(challenge.message, answer.signature)) === challenge.wallet_address) return challenge
-  await store.countFailure(db, challenge.id)
-  throw new Fault('invalid_signature')
+  return guarded(challenge.wallet_address, async () => {
+    if ((await signerOf(challenge.message, answer.signature)) === challenge.wallet_address)
+      return challenge
+    await store.countFailure(db, challenge.id)
+    throw new Fault('invalid_signature')
+  })
 }
+
+/** Runs the check of a signature of this wallet, unless the wallet has failed too often. */
+type Guarded = <T>(wallet: string, check: () => Promise<T>) => Promise<T>
 
 export { consume as consumeChallenge, type OpenChallenge } from './store.ts'

@@ -21,7 +21,11 @@ const open = sql<boolean>`consumed_at is null and expires_at > now() and failed_
 
 /** Lets only one challenge of a wallet be made at a time until the transaction ends. Gives the database's time. */
 export async function lockWallet(tx: Tx, walletAddress: string): Promise<Date> {
-  const { rows } = await sql<{ now: Date }>`select now(), pg_advisory_xact_lock(hashtextextended(${`challenge:${walletAddress}`}, 0))`.execute(tx)
+  const { rows } = await sql<{
+    now: Date
+  }>`select now(), pg_advisory_xact_lock(hashtextextended(${`challenge:${walletAddress}`}, 0))`.execute(
+    tx,
+  )
   return rows[0]?.now as Date
 }
 
@@ -46,7 +50,9 @@ export async function insert(
       select id from challenges where wallet_address = ${challenge.walletAddress} and purpose = ${challenge.purpose} and ${open}
       order by created_at desc, id desc offset ${openMax - 1}
     )
-    delete from challenges where id in (select id from lapsed union all select id from surplus)`.execute(tx)
+    delete from challenges where id in (select id from lapsed union all select id from surplus)`.execute(
+    tx,
+  )
   await tx
     .insertInto('challenges')
     .values({
@@ -62,20 +68,36 @@ export async function insert(
     .execute()
 }
 
-/** The challenge with this id, if it is of this purpose and can still be answered. */
-export async function findOpen(db: Database, id: string, purpose: ChallengePurpose): Promise<OpenChallenge | undefined> {
+/** The challenge with this id, if it is of one of these purposes and can still be answered. */
+export async function findOpen(
+  db: Database,
+  id: string,
+  purposes: readonly ChallengePurpose[],
+): Promise<OpenChallenge | undefined> {
   return db
     .selectFrom('challenges')
-    .select(['id', 'wallet_address', 'message', 'owner_account_id', 'agent_account_id', 'delegation_id'])
+    .select([
+      'id',
+      'wallet_address',
+      'message',
+      'owner_account_id',
+      'agent_account_id',
+      'delegation_id',
+    ])
     .where('id', '=', id)
-    .where('purpose', '=', purpose)
+    .where('purpose', 'in', purposes)
     .where(open)
     .executeTakeFirst()
 }
 
 /** Uses a challenge up: of any number of answers at once, one is told true. */
 export async function consume(tx: Tx, id: string): Promise<boolean> {
-  const { numUpdatedRows } = await tx.updateTable('challenges').set({ consumed_at: sql<Date>`now()` }).where('id', '=', id).where(open).executeTakeFirst()
+  const { numUpdatedRows } = await tx
+    .updateTable('challenges')
+    .set({ consumed_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where(open)
+    .executeTakeFirst()
   return numUpdatedRows === 1n
 }
 

@@ -4,7 +4,7 @@ import { type Route, route } from '../../http/route.ts'
 import { assert } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
-import { createKey, type KeyDeps } from './service.ts'
+import { byAccount, createKey, type KeyDeps, revokeKeys } from './service.ts'
 import * as store from './store.ts'
 
 /** What the endpoints of keys need from outside. */
@@ -15,7 +15,12 @@ export interface KeyRouteDeps extends KeyDeps {
 const NAME_LENGTH_MAX = 100
 const Limit = Type.Optional(Nullable(Micro('Microcredits; null is no limit')))
 
-const BudgetBody = Closed({ per_call_micro: Limit, daily_micro: Limit, monthly_micro: Limit, total_micro: Limit })
+const BudgetBody = Closed({
+  per_call_micro: Limit,
+  daily_micro: Limit,
+  monthly_micro: Limit,
+  total_micro: Limit,
+})
 
 const Budget = Closed({
   per_call_micro: Nullable(Micro()),
@@ -29,7 +34,9 @@ const metadata = {
   name: Type.String(),
   prefix: Type.String({ description: 'What the key begins with' }),
   last4: Type.String({ description: 'What it ends with' }),
-  status: Type.Enum(['active', 'revoked'], { description: 'An expired key reads revoked, with revoked_at null' }),
+  status: Type.Enum(['active', 'revoked'], {
+    description: 'An expired key reads revoked, with revoked_at null',
+  }),
   created_at: Time(),
   last_used_at: Nullable(Time('To the minute, roughly')),
   expires_at: Nullable(Time()),
@@ -38,7 +45,10 @@ const metadata = {
 }
 
 const Key = Closed(metadata)
-const NewKey = Closed({ ...metadata, token: Type.String({ description: 'The full key. It is in this answer and nowhere else, ever' }) })
+const NewKey = Closed({
+  ...metadata,
+  token: Type.String({ description: 'The full key. It is in this answer and nowhere else, ever' }),
+})
 const Done = Closed({ ok: Type.Literal(true), request_id: Type.String() })
 
 /** Endpoints of API keys (spec 3.7, 4.3). A key reads them and cannot make or revoke any. */
@@ -69,7 +79,9 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
       replies: { 200: Done },
       refuses: ['api_key_not_found'],
       handle: async ({ caller, params, requestId }) => {
-        if ((await store.revoke(deps.db, { accountId: caller.accountId, id: BigInt(params.id) })) === 0n) throw new Fault('api_key_not_found')
+        const which = { accountId: caller.accountId, id: BigInt(params.id) }
+        if ((await revokeKeys(deps, which, byAccount(caller.accountId, requestId))) === 0n)
+          throw new Fault('api_key_not_found')
         return { ok: true, request_id: requestId }
       },
     }),
@@ -82,7 +94,11 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
       replies: { 200: Done },
       refuses: [],
       handle: async ({ caller, requestId }) => {
-        await store.revoke(deps.db, { accountId: caller.accountId })
+        await revokeKeys(
+          deps,
+          { accountId: caller.accountId },
+          byAccount(caller.accountId, requestId),
+        )
         return { ok: true, request_id: requestId }
       },
     }),
@@ -101,20 +117,29 @@ function createRoute(deps: KeyRouteDeps): Route {
       expires_at: Type.Optional(Nullable(Time('In the future; null is never'))),
       budget: Type.Optional(Nullable(BudgetBody)),
     }),
-    replies: { 200: Closed({ data: NewKey, api_key: Type.String({ description: 'The same as data.token' }) }) },
+    replies: {
+      200: Closed({
+        data: NewKey,
+        api_key: Type.String({ description: 'The same as data.token' }),
+      }),
+    },
     refuses: [],
-    handle: async ({ caller, body, reply }) => {
+    handle: async ({ caller, body, reply, requestId }) => {
       const expiresAt = body.expires_at ? new Date(body.expires_at) : undefined
       if (expiresAt && !(expiresAt > deps.clock.now())) {
-        throw new Fault('invalid_field', { message: 'The field expires_at must be a time in the future.', fields: { field: 'expires_at' } })
+        throw new Fault('invalid_field', {
+          message: 'The field expires_at must be a time in the future.',
+          fields: { field: 'expires_at' },
+        })
       }
       const budget = limitsOf(body.budget)
-      const { id, secret } = await createKey(deps, {
+      const wanted = {
         accountId: caller.accountId,
         name: body.name ?? '',
         ...(expiresAt ? { expiresAt } : {}),
         ...(budget ? { budget } : {}),
-      })
+      }
+      const { id, secret } = await createKey(deps, wanted, byAccount(caller.accountId, requestId))
       const [row] = await store.list(deps.db, { accountId: caller.accountId, id })
       assert(row, `key ${id} was made and is not there`)
       reply.header('cache-control', 'no-store')
@@ -124,8 +149,11 @@ function createRoute(deps: KeyRouteDeps): Route {
 }
 
 /** undefined when nothing is limited: then there is no budget to keep. */
-function limitsOf(budget: Static<typeof BudgetBody> | null | undefined): store.BudgetLimits | undefined {
-  const limit = (value: number | null | undefined): bigint | null => (value === null || value === undefined ? null : BigInt(value))
+function limitsOf(
+  budget: Static<typeof BudgetBody> | null | undefined,
+): store.BudgetLimits | undefined {
+  const limit = (value: number | null | undefined): bigint | null =>
+    value === null || value === undefined ? null : BigInt(value)
   const limits = {
     per_call_micro: limit(budget?.per_call_micro),
     daily_micro: limit(budget?.daily_micro),
@@ -151,6 +179,11 @@ function keyView(row: store.ListedKey): Static<typeof Key> {
     budget:
       row.budget_id === null
         ? null
-        : { per_call_micro: amount(row.per_call_micro), daily_micro: amount(row.daily_micro), monthly_micro: amount(row.monthly_micro), total_micro: amount(row.total_micro) },
+        : {
+            per_call_micro: amount(row.per_call_micro),
+            daily_micro: amount(row.daily_micro),
+            monthly_micro: amount(row.monthly_micro),
+            total_micro: amount(row.total_micro),
+          },
   }
 }

@@ -37,11 +37,24 @@ export interface ListedKey extends BudgetLimits {
 }
 
 /** Keys of an account, revoked and expired ones too, newest first; with `id`, that one. */
-export async function list(db: Database | Tx, which: { accountId: bigint; id?: bigint }): Promise<ListedKey[]> {
+export async function list(
+  db: Database | Tx,
+  which: { accountId: bigint; id?: bigint },
+): Promise<ListedKey[]> {
   let select = db
     .selectFrom('api_keys')
     .leftJoin('budgets', 'budgets.id', 'api_keys.budget_id')
-    .select(['api_keys.id', 'name', 'prefix', 'last4', 'api_keys.created_at', 'last_used_at', 'expires_at', 'revoked_at', 'budget_id'])
+    .select([
+      'api_keys.id',
+      'name',
+      'prefix',
+      'last4',
+      'api_keys.created_at',
+      'last_used_at',
+      'expires_at',
+      'revoked_at',
+      'budget_id',
+    ])
     .select(['per_call_micro', 'daily_micro', 'monthly_micro', 'total_micro'])
     .select(alive.as('alive'))
     .where('account_id', '=', which.accountId)
@@ -51,7 +64,12 @@ export async function list(db: Database | Tx, which: { accountId: bigint; id?: b
 
 /** Whether the account has or had a key. */
 export async function hasAny(tx: Tx, accountId: bigint): Promise<boolean> {
-  const row = await tx.selectFrom('api_keys').select('id').where('account_id', '=', accountId).limit(1).executeTakeFirst()
+  const row = await tx
+    .selectFrom('api_keys')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .limit(1)
+    .executeTakeFirst()
   return row !== undefined
 }
 
@@ -66,9 +84,19 @@ export interface BudgetLimits {
 /** Stores a key by its hash, with its budget if it has limits. */
 export async function insert(
   tx: Tx,
-  key: { accountId: bigint; hash: Buffer; name: string; prefix: string; last4: string; expiresAt: Date | undefined; budget: BudgetLimits | undefined },
+  key: {
+    accountId: bigint
+    hash: Buffer
+    name: string
+    prefix: string
+    last4: string
+    expiresAt: Date | undefined
+    budget: BudgetLimits | undefined
+  },
 ): Promise<bigint> {
-  const budget = key.budget ? await tx.insertInto('budgets').values(key.budget).returning('id').executeTakeFirstOrThrow() : undefined
+  const budget = key.budget
+    ? await tx.insertInto('budgets').values(key.budget).returning('id').executeTakeFirstOrThrow()
+    : undefined
   const row = await tx
     .insertInto('api_keys')
     .values({
@@ -86,7 +114,10 @@ export async function insert(
 }
 
 /** Revokes keys of an account now: one, or all. A key revoked before stays as it was. Gives how many there are. */
-export async function revoke(db: Database, which: { accountId: bigint; id?: bigint }): Promise<bigint> {
+export async function revokeOf(
+  db: Database | Tx,
+  which: { accountId: bigint; id?: bigint },
+): Promise<bigint> {
   let update = db
     .updateTable('api_keys')
     .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })
@@ -98,5 +129,9 @@ export async function revoke(db: Database, which: { accountId: bigint; id?: bigi
 
 /** Notes when keys were last used: in bulk and seldom, off the hot path. */
 export async function touch(db: Database, ids: readonly bigint[]): Promise<void> {
-  await db.updateTable('api_keys').set({ last_used_at: sql<Date>`now()` }).where('id', 'in', ids).execute()
+  await db
+    .updateTable('api_keys')
+    .set({ last_used_at: sql<Date>`now()` })
+    .where('id', 'in', ids)
+    .execute()
 }

@@ -3,7 +3,7 @@ import { Closed, Empty, IdParameter, Integer, integer, Time } from '../../http/f
 import { type Route, route } from '../../http/route.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { SignedIn, signedIn } from '../sign-in.ts'
-import { logout, refresh, type SessionDeps } from './service.ts'
+import { endSessions, logout, refresh, type SessionDeps } from './service.ts'
 import * as store from './store.ts'
 
 const LIMIT_DEFAULT = 50
@@ -20,6 +20,11 @@ const Session = Closed({
 
 /** Endpoints of sessions (spec 3.6, 4.3). */
 export function sessionRoutes(deps: SessionDeps): Route[] {
+  return [...tokenRoutes(deps), ...ownRoutes(deps)]
+}
+
+/** For whoever holds a refresh token. */
+function tokenRoutes(deps: SessionDeps): Route[] {
   return [
     route({
       method: 'POST',
@@ -27,20 +32,32 @@ export function sessionRoutes(deps: SessionDeps): Route[] {
       summary: 'Exchange a refresh token, once, for new tokens.',
       tag: 'Sign-in',
       access: 'public',
+      limit: 'auth',
       body: Closed({ refresh_token: Type.String() }),
       replies: { 200: SignedIn },
-      refuses: ['invalid_refresh_token', 'refresh_token_reused', 'account_banned', 'account_deactivated'],
+      refuses: [
+        'invalid_refresh_token',
+        'refresh_token_reused',
+        'account_banned',
+        'account_deactivated',
+      ],
       handle: async ({ body, requestId, reply }) => {
         reply.header('cache-control', 'no-store')
-        return signedIn(deps.db, { ...(await refresh(deps, body.refresh_token)), apiKey: undefined, requestId })
+        return signedIn(deps.db, {
+          ...(await refresh(deps, body.refresh_token)),
+          apiKey: undefined,
+          requestId,
+        })
       },
     }),
     route({
       method: 'POST',
       path: '/v1/auth/logout',
-      summary: 'End the session of a refresh token, even of one that was exchanged before. API keys stay.',
+      summary:
+        'End the session of a refresh token, even of one that was exchanged before. API keys stay.',
       tag: 'Sign-in',
       access: 'public',
+      limit: 'auth',
       // optional, because the spec answers a missing token with 401 and not with 400
       body: Closed({ refresh_token: Type.Optional(Type.String()) }),
       replies: { 200: Done },
@@ -50,6 +67,12 @@ export function sessionRoutes(deps: SessionDeps): Route[] {
         return { ok: true, request_id: requestId }
       },
     }),
+  ]
+}
+
+/** For whoever is signed in. */
+function ownRoutes(deps: SessionDeps): Route[] {
+  return [
     route({
       method: 'POST',
       path: '/v1/me/sessions/revoke-all',
@@ -60,7 +83,7 @@ export function sessionRoutes(deps: SessionDeps): Route[] {
       replies: { 200: Done },
       refuses: [],
       handle: async ({ caller, requestId }) => {
-        await store.revoke(deps.db, { accountId: caller.accountId })
+        await endSessions(deps.db, { accountId: caller.accountId, requestId })
         return { ok: true, request_id: requestId }
       },
     }),
@@ -76,7 +99,8 @@ export function sessionRoutes(deps: SessionDeps): Route[] {
       replies: { 200: Done },
       refuses: ['session_not_found'],
       handle: async ({ caller, params, requestId }) => {
-        if ((await store.revoke(deps.db, { accountId: caller.accountId, id: BigInt(params.id) })) === 0n) throw new Fault('session_not_found')
+        const which = { accountId: caller.accountId, id: BigInt(params.id), requestId }
+        if ((await endSessions(deps.db, which)) === 0n) throw new Fault('session_not_found')
         return { ok: true, request_id: requestId }
       },
     }),
@@ -93,9 +117,18 @@ function listRoute(deps: SessionDeps): Route {
     extension: true,
     query: Type.Object({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT })),
-      before_id: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0, description: 'next_cursor of the page before; 0 is the first page' })),
+      before_id: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          default: 0,
+          description: 'next_cursor of the page before; 0 is the first page',
+        }),
+      ),
     }),
-    replies: { 200: Closed({ data: Type.Array(Session), next_cursor: Integer('0 when there are no more') }) },
+    replies: {
+      200: Closed({ data: Type.Array(Session), next_cursor: Integer('0 when there are no more') }),
+    },
     refuses: [],
     handle: async ({ caller, query: { limit = LIMIT_DEFAULT, before_id = 0 } }) => {
       const beforeId = before_id === 0 ? undefined : BigInt(before_id)

@@ -24,7 +24,10 @@ export interface SessionRow {
 const alive = sql<boolean>`revoked_at is null and expires_at > now()`
 
 /** Begins a session of this many seconds. */
-export async function insert(tx: Tx, session: { sid: string; accountId: bigint; device: string; lifetimeSeconds: number }): Promise<LiveSession> {
+export async function insert(
+  tx: Tx,
+  session: { sid: string; accountId: bigint; device: string; lifetimeSeconds: number },
+): Promise<LiveSession> {
   const row = await tx
     .insertInto('sessions')
     .values({
@@ -35,7 +38,13 @@ export async function insert(tx: Tx, session: { sid: string; accountId: bigint; 
     })
     .returning(['created_at', 'expires_at'])
     .executeTakeFirstOrThrow()
-  return { sid: session.sid, accountId: session.accountId, generation: 0, now: row.created_at, expiresAt: row.expires_at }
+  return {
+    sid: session.sid,
+    accountId: session.accountId,
+    generation: 0,
+    now: row.created_at,
+    expiresAt: row.expires_at,
+  }
 }
 
 /** The session with this sid, alive or not. Times are the database's. */
@@ -43,13 +52,22 @@ export async function findBySid(db: Database, sid: string): Promise<SessionRow |
   return db
     .selectFrom('sessions')
     .innerJoin('accounts', 'accounts.id', 'sessions.account_id')
-    .select(['sessions.id', 'sessions.account_id', 'generation', 'accounts.status', alive.as('alive')])
+    .select([
+      'sessions.id',
+      'sessions.account_id',
+      'generation',
+      'accounts.status',
+      alive.as('alive'),
+    ])
     .where('sid', '=', sid)
     .executeTakeFirst()
 }
 
 /** Moves a session on from this generation: of any number of exchanges at once, one gets the row and the others nothing. */
-export async function advance(db: Database, session: { sid: string; accountId: bigint; generation: number }): Promise<LiveSession | undefined> {
+export async function advance(
+  db: Database,
+  session: { sid: string; accountId: bigint; generation: number },
+): Promise<LiveSession | undefined> {
   const row = await db
     .updateTable('sessions')
     .from('accounts')
@@ -63,11 +81,22 @@ export async function advance(db: Database, session: { sid: string; accountId: b
     .where('expires_at', '>', sql<Date>`now()`)
     .returning(['sessions.generation', 'sessions.last_used_at', 'sessions.expires_at'])
     .executeTakeFirst()
-  return row && { sid: session.sid, accountId: session.accountId, generation: row.generation, now: row.last_used_at, expiresAt: row.expires_at }
+  return (
+    row && {
+      sid: session.sid,
+      accountId: session.accountId,
+      generation: row.generation,
+      now: row.last_used_at,
+      expiresAt: row.expires_at,
+    }
+  )
 }
 
 /** Ends sessions of an account: one, or all. A session that ended before stays as it was. Gives how many there are. */
-export async function revoke(db: Database, which: { accountId: bigint; sid?: string; id?: bigint }): Promise<bigint> {
+export async function revoke(
+  db: Database | Tx,
+  which: { accountId: bigint; sid?: string; id?: bigint },
+): Promise<bigint> {
   let update = db
     .updateTable('sessions')
     .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })
@@ -79,7 +108,10 @@ export async function revoke(db: Database, which: { accountId: bigint; sid?: str
 }
 
 /** Sessions of an account that may still be used, newest first; with `beforeId`, those that are older than that one. */
-export async function listAlive(db: Database, page: { accountId: bigint; beforeId: bigint | undefined; limit: number }): Promise<ListedSession[]> {
+export async function listAlive(
+  db: Database,
+  page: { accountId: bigint; beforeId: bigint | undefined; limit: number },
+): Promise<ListedSession[]> {
   let select = db
     .selectFrom('sessions')
     .select(['id', 'sid', 'device', 'created_at', 'last_used_at', 'expires_at'])
@@ -91,5 +123,9 @@ export async function listAlive(db: Database, page: { accountId: bigint; beforeI
 
 /** Notes when sessions were last used: in bulk and seldom, off the hot path. */
 export async function touch(db: Database, ids: readonly bigint[]): Promise<void> {
-  await db.updateTable('sessions').set({ last_used_at: sql<Date>`now()` }).where('id', 'in', ids).execute()
+  await db
+    .updateTable('sessions')
+    .set({ last_used_at: sql<Date>`now()` })
+    .where('id', 'in', ids)
+    .execute()
 }

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Random } from '../../kernel/random.ts'
 import { LONGEST_LIFETIME_SECONDS } from './kinds.ts'
@@ -27,12 +27,12 @@ export interface Keyring {
 }
 
 /** Why tokens cannot be signed. Its message says what to do. */
-export class KeyringFault extends Error {
+class KeyringFault extends Error {
   override name = 'KeyringFault'
 }
 
 /** Known keys are read again when they are used after this long: so late at most is a rotation noticed. */
-export const RELOAD_AFTER_MS = 30_000
+const RELOAD_AFTER_MS = 30_000
 /** Unknown ids make this process read the keys at most this often; who sends one in between waits for the next reading. */
 const RELOAD_AT_MOST_EVERY_MS = 1_000
 const KID_SHAPE = /^[0-9A-Za-z_-]{12}$/
@@ -78,18 +78,25 @@ export async function openKeyring(deps: KeyringDeps): Promise<Keyring> {
 
   await store.insertFirst(deps.db, newSealedKey(deps, sealing))
   await reload()
-  if (!active) throw new KeyringFault('The signing key in the database was sealed under another key pepper: set the FAREBOX_KEY_PEPPER it was made with, or run farebox signing-key rotate.')
+  if (!active)
+    throw new KeyringFault(
+      'The signing key in the database was sealed under another key pepper: set the FAREBOX_KEY_PEPPER it was made with, or run farebox signing-key rotate.',
+    )
 
   return {
     async active() {
       await refresh()
-      if (!active) throw new KeyringFault('The signing key in the database was sealed under another key pepper: all servers of one database share one FAREBOX_KEY_PEPPER.')
+      if (!active)
+        throw new KeyringFault(
+          'The signing key in the database was sealed under another key pepper: all servers of one database share one FAREBOX_KEY_PEPPER.',
+        )
       return active
     },
     async find(kid) {
       if (!KID_SHAPE.test(kid)) return undefined
       await refresh()
-      if (!keys.has(kid)) await reload(loadedAtMs + RELOAD_AT_MOST_EVERY_MS - deps.clock.monotonicMs())
+      if (!keys.has(kid))
+        await reload(loadedAtMs + RELOAD_AT_MOST_EVERY_MS - deps.clock.monotonicMs())
       return keys.get(kid)
     },
   }
@@ -99,18 +106,22 @@ export async function openKeyring(deps: KeyringDeps): Promise<Keyring> {
  * Puts a new key in place of the one that signs, which still verifies until its last token has expired. `dropOld`
  * ends every older key now, for keys that leaked: everyone has to sign in again. Gives the new key's id.
  */
-export async function rotateSigningKey(deps: Omit<KeyringDeps, 'clock'>, { dropOld }: { dropOld: boolean }): Promise<string> {
-  const key = newSealedKey(deps, sealingKey(deps.pepper))
+export async function rotateSigningKey(
+  tx: Tx,
+  wanted: { pepper: Buffer; random: Random; dropOld: boolean },
+): Promise<string> {
+  const key = newSealedKey(wanted, sealingKey(wanted.pepper))
   // servers that have not noticed yet go on signing with the old key for a while
   const verifiesForSeconds = LONGEST_LIFETIME_SECONDS + (2 * RELOAD_AFTER_MS) / 1000
-  await deps.db.transaction().execute(async (tx) => {
-    await store.replace(tx, key, verifiesForSeconds)
-    if (dropOld) await store.dropRetired(tx)
-  })
+  await store.replace(tx, key, verifiesForSeconds)
+  if (wanted.dropOld) await store.dropRetired(tx)
   return key.kid
 }
 
-function newSealedKey({ random }: { random: Random }, key: Buffer): { kid: string; sealed_seed: Buffer } {
+function newSealedKey(
+  { random }: { random: Random },
+  key: Buffer,
+): { kid: string; sealed_seed: Buffer } {
   const kid = random.bytes(KID_BYTES).toString('base64url')
   return { kid, sealed_seed: seal(random.bytes(SEED_BYTES), { key, kid, random }) }
 }

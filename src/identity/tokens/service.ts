@@ -37,31 +37,25 @@ const REMEMBERED_MAX = 10_000
 
 class UnknownKey extends Error {}
 
-/** Tokens as JWTs under the keys of this ring. The algorithm is fixed: what a token's header says cannot change it. */
-export function createTokens({ keyring, clock }: { keyring: Keyring; clock: Clock }): Tokens {
-  const remembered = new Map<string, { kid: string; verified: Verified }>()
+interface TokenDeps {
+  readonly keyring: Keyring
+  readonly clock: Clock
+}
 
-  async function check(kind: TokenKind, token: string): Promise<{ kid: string; verified: Verified }> {
-    const { typ, audience } = tokenKinds[kind]
-    const findKey = async ({ kid }: { kid?: string }) => {
-      const key = kid === undefined ? undefined : await keyring.find(kid)
-      if (!key) throw new UnknownKey()
-      return key.publicKey
-    }
-    const { payload, protectedHeader } = await jwtVerify(token, findKey, {
-      algorithms: [ALGORITHM], typ, audience, currentDate: clock.now(), requiredClaims: ['sub', 'exp', 'iat'],
-    })
-    if (!ACCOUNT_ID.test(payload.sub ?? '')) throw new errors.JWTInvalid('the subject is no account')
-    const verified = { accountId: BigInt(payload.sub ?? ''), claims: payload, expiresAt: new Date((payload.exp ?? 0) * 1000) }
-    return { kid: protectedHeader.kid ?? '', verified }
-  }
+/** Tokens as JWTs under the keys of this ring. The algorithm is fixed: what a token's header says cannot change it. */
+export function createTokens(deps: TokenDeps): Tokens {
+  const { keyring, clock } = deps
+  const remembered = new Map<string, { kid: string; verified: Verified }>()
 
   return {
     async sign(kind, { accountId, claims, issuedAt, notAfter }) {
       const { typ, audience, lifetimeSeconds } = tokenKinds[kind]
       const key = await keyring.active()
       const issued = Math.floor(issuedAt.getTime() / 1000)
-      const expires = Math.min(issued + lifetimeSeconds, notAfter ? Math.floor(notAfter.getTime() / 1000) : Number.POSITIVE_INFINITY)
+      const expires = Math.min(
+        issued + lifetimeSeconds,
+        notAfter ? Math.floor(notAfter.getTime() / 1000) : Number.POSITIVE_INFINITY,
+      )
       return new SignJWT({ ...claims })
         .setProtectedHeader({ alg: ALGORITHM, typ, kid: key.kid })
         .setSubject(accountId.toString())
@@ -80,9 +74,10 @@ export function createTokens({ keyring, clock }: { keyring: Keyring; clock: Cloc
         return undefined
       }
       try {
-        const checked = await check(kind, token)
+        const checked = await check(deps, kind, token)
         if (kind === 'access') {
-          if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value as string)
+          if (remembered.size >= REMEMBERED_MAX)
+            remembered.delete(remembered.keys().next().value as string)
           remembered.set(token, checked)
         }
         return checked.verified
@@ -92,4 +87,31 @@ export function createTokens({ keyring, clock }: { keyring: Keyring; clock: Cloc
       }
     },
   }
+}
+
+async function check(
+  { keyring, clock }: TokenDeps,
+  kind: TokenKind,
+  token: string,
+): Promise<{ kid: string; verified: Verified }> {
+  const { typ, audience } = tokenKinds[kind]
+  const findKey = async ({ kid }: { kid?: string }) => {
+    const key = kid === undefined ? undefined : await keyring.find(kid)
+    if (!key) throw new UnknownKey()
+    return key.publicKey
+  }
+  const { payload, protectedHeader } = await jwtVerify(token, findKey, {
+    algorithms: [ALGORITHM],
+    typ,
+    audience,
+    currentDate: clock.now(),
+    requiredClaims: ['sub', 'exp', 'iat'],
+  })
+  if (!ACCOUNT_ID.test(payload.sub ?? '')) throw new errors.JWTInvalid('the subject is no account')
+  const verified = {
+    accountId: BigInt(payload.sub ?? ''),
+    claims: payload,
+    expiresAt: new Date((payload.exp ?? 0) * 1000),
+  }
+  return { kid: protectedHeader.kid ?? '', verified }
 }

@@ -15,7 +15,9 @@ export async function usableKeys(db: Database): Promise<SigningKeyRow[]> {
   return db
     .selectFrom('signing_keys')
     .selectAll()
-    .where((is) => is.or([is('retired_at', 'is', null), is('verifies_until', '>', sql<Date>`now()`)]))
+    .where((is) =>
+      is.or([is('retired_at', 'is', null), is('verifies_until', '>', sql<Date>`now()`)]),
+    )
     .orderBy('created_at', 'desc')
     .execute()
 }
@@ -26,7 +28,10 @@ export async function allKeys(db: Database): Promise<SigningKeyRow[]> {
 }
 
 /** Stores the key that signs, unless there is one: of several servers that start at once, one brings the key. */
-export async function insertFirst(db: Database, key: { kid: string; sealed_seed: Buffer }): Promise<void> {
+export async function insertFirst(
+  db: Database,
+  key: { kid: string; sealed_seed: Buffer },
+): Promise<void> {
   await db
     .insertInto('signing_keys')
     .values(key)
@@ -35,11 +40,18 @@ export async function insertFirst(db: Database, key: { kid: string; sealed_seed:
 }
 
 /** Retires the key that signs and puts another in its place. Rotations wait for each other. */
-export async function replace(tx: Tx, key: { kid: string; sealed_seed: Buffer }, verifiesForSeconds: number): Promise<void> {
+export async function replace(
+  tx: Tx,
+  key: { kid: string; sealed_seed: Buffer },
+  verifiesForSeconds: number,
+): Promise<void> {
   await sql`lock table signing_keys in share row exclusive mode`.execute(tx)
   await tx
     .updateTable('signing_keys')
-    .set({ retired_at: sql<Date>`now()`, verifies_until: sql<Date>`now() + make_interval(secs => ${verifiesForSeconds})` })
+    .set({
+      retired_at: sql<Date>`now()`,
+      verifies_until: sql<Date>`now() + make_interval(secs => ${verifiesForSeconds})`,
+    })
     .where('retired_at', 'is', null)
     .execute()
   await tx.insertInto('signing_keys').values(key).execute()

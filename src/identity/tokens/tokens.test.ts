@@ -2,25 +2,29 @@ import { createHmac, generateKeyPairSync, randomBytes, sign as signBytes } from 
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import type { ProgramSurroundings } from '../../app/surroundings.ts'
-import { readTextFile } from '../../config/read-file.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { systemRandom } from '../../kernel/random.ts'
-import { runProgram } from '../../operator/program.ts'
-import { signingKeyCommands } from '../../operator/signing-key.ts'
-import { KeyringFault, openKeyring, RELOAD_AFTER_MS, rotateSigningKey } from './keyring.ts'
+import { openKeyring, rotateSigningKey } from './keyring.ts'
 import { LONGEST_LIFETIME_SECONDS, type TokenKind, tokenKinds } from './kinds.ts'
 import { keyPairOf, seal, sealingKey, unseal } from './seal.ts'
 import { createTokens, type Tokens } from './service.ts'
 
 const pepper = randomBytes(32)
+/** How late a server may notice a rotation. */
+const RELOAD_AFTER_MS = 30_000
 let database: TestDatabase
 let aheadMs = 0
 let monotonicMs = 0
 const clock: Clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => monotonicMs }
 const deps = () => ({ db: database.db, random: systemRandom, pepper, clock })
-const newTokens = async (): Promise<Tokens> => createTokens({ keyring: await openKeyring(deps()), clock })
-const newToken = (kind: TokenKind, tokens: Tokens) => tokens.sign(kind, { accountId: 7n, claims: { sid: 's' }, issuedAt: new Date() })
+const rotate = (dropOld: boolean) =>
+  database.db
+    .transaction()
+    .execute((tx) => rotateSigningKey(tx, { pepper, random: systemRandom, dropOld }))
+const newTokens = async (): Promise<Tokens> =>
+  createTokens({ keyring: await openKeyring(deps()), clock })
+const newToken = (kind: TokenKind, tokens: Tokens) =>
+  tokens.sign(kind, { accountId: 7n, claims: { sid: 's' }, issuedAt: new Date() })
 const kinds = Object.keys(tokenKinds) as TokenKind[]
 
 beforeAll(async () => {
@@ -32,7 +36,12 @@ test('each kind of token verifies as that kind and as no other', async () => {
   const tokens = await newTokens()
   for (const signed of kinds) {
     const token = await newToken(signed, tokens)
-    for (const read of kinds) expect([signed, read, (await tokens.verify(read, token))?.accountId]).toEqual([signed, read, signed === read ? 7n : undefined])
+    for (const read of kinds)
+      expect([signed, read, (await tokens.verify(read, token))?.accountId]).toEqual([
+        signed,
+        read,
+        signed === read ? 7n : undefined,
+      ])
   }
 })
 
@@ -45,47 +54,85 @@ test('what is no token of ours is refused: no algorithm, another algorithm, the 
     const input = `${Buffer.from(JSON.stringify({ ...header, ...changes })).toString('base64url')}.${payload}`
     return `${input}.${ending(input)}`
   }
-  const [row] = await database.sql<{ kid: string; sealed_seed: Buffer }>('select kid, sealed_seed from signing_keys')
-  const { publicKey } = keyPairOf(unseal(row?.sealed_seed ?? Buffer.alloc(0), { key: sealingKey(pepper), kid: row?.kid ?? '' }) ?? Buffer.alloc(0))
-  const secrets = [publicKey.export({ type: 'spki', format: 'pem' }) as string, publicKey.export({ type: 'spki', format: 'der' }), Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')]
+  const [row] = await database.sql<{ kid: string; sealed_seed: Buffer }>(
+    'select kid, sealed_seed from signing_keys',
+  )
+  const { publicKey } = keyPairOf(
+    unseal(row?.sealed_seed ?? Buffer.alloc(0), { key: sealingKey(pepper), kid: row?.kid ?? '' }) ??
+      Buffer.alloc(0),
+  )
+  const secrets = [
+    publicKey.export({ type: 'spki', format: 'pem' }) as string,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url'),
+  ]
   const foreign = generateKeyPairSync('ed25519')
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const by = (input: string, key: typeof foreign.privateKey) => signBytes(null, Buffer.from(input), key).toString('base64url')
+  const by = (input: string, key: typeof foreign.privateKey) =>
+    signBytes(null, Buffer.from(input), key).toString('base64url')
   const forged = [
     withHeader({ alg: 'none' }, () => ''),
     withHeader({ alg: 'none' }, () => signature),
-    ...secrets.map((secret) => withHeader({ alg: 'HS256' }, (input) => createHmac('sha256', secret).update(input).digest('base64url'))),
-    withHeader({ alg: 'RS256' }, (input) => signBytes('sha256', Buffer.from(input), rsa.privateKey).toString('base64url')),
+    ...secrets.map((secret) =>
+      withHeader({ alg: 'HS256' }, (input) =>
+        createHmac('sha256', secret).update(input).digest('base64url'),
+      ),
+    ),
+    withHeader({ alg: 'RS256' }, (input) =>
+      signBytes('sha256', Buffer.from(input), rsa.privateKey).toString('base64url'),
+    ),
     withHeader({}, (input) => by(input, foreign.privateKey)),
     withHeader({ kid: 'AAAAAAAAAAAA' }, (input) => by(input, foreign.privateKey)),
     withHeader({ kid: "x' or true --" }, (input) => by(input, foreign.privateKey)),
     withHeader({ kid: undefined }, (input) => by(input, foreign.privateKey)),
-    withHeader({ jwk: foreign.publicKey.export({ format: 'jwk' }) }, (input) => by(input, foreign.privateKey)),
-    withHeader({ jku: 'http://127.0.0.1:1/keys', kid: undefined }, (input) => by(input, foreign.privateKey)),
+    withHeader({ jwk: foreign.publicKey.export({ format: 'jwk' }) }, (input) =>
+      by(input, foreign.privateKey),
+    ),
+    withHeader({ jku: 'http://127.0.0.1:1/keys', kid: undefined }, (input) =>
+      by(input, foreign.privateKey),
+    ),
     withHeader({ crit: ['exp'] }, () => signature),
     withHeader({ typ: 'JWT' }, () => signature),
-    `${good}.${signature}`, good.slice(0, -4), `${good.split('.')[0]}..${signature}`, '..', '',
+    `${good}.${signature}`,
+    good.slice(0, -4),
+    `${good.split('.')[0]}..${signature}`,
+    '..',
+    '',
   ]
-  for (const token of forged) expect([token, await tokens.verify('access', token)]).toEqual([token, undefined])
+  for (const token of forged)
+    expect([token, await tokens.verify('access', token)]).toEqual([token, undefined])
   expect(await tokens.verify('access', good)).toBeDefined()
 })
 
-test('a token that ours signed but that names no account, no end or another audience is refused', async () => {
+test('a token that ours signed but that names no account, no end, another audience or another type is refused', async () => {
   const tokens = await newTokens()
   const { kid = '' } = decodeProtectedHeader(await newToken('access', tokens))
-  const [row] = await database.sql<{ sealed_seed: Buffer }>('select sealed_seed from signing_keys where kid = $1', [kid])
-  const { privateKey } = keyPairOf(unseal(row?.sealed_seed ?? Buffer.alloc(0), { key: sealingKey(pepper), kid }) ?? Buffer.alloc(0))
-  const base = () => new SignJWT({}).setProtectedHeader({ alg: 'EdDSA', typ: tokenKinds.access.typ, kid }).setIssuedAt()
-  const variants = [
-    base().setAudience(tokenKinds.access.audience).setExpirationTime('1h'),
-    base().setAudience(tokenKinds.access.audience).setExpirationTime('1h').setSubject('-1'),
-    base().setAudience(tokenKinds.access.audience).setExpirationTime('1h').setSubject('1e3'),
-    base().setAudience(tokenKinds.access.audience).setSubject('7'),
-    base().setAudience(tokenKinds.refresh.audience).setExpirationTime('1h').setSubject('7'),
-    base().setExpirationTime('1h').setSubject('7'),
-  ]
-  for (const variant of variants) expect(await tokens.verify('access', await variant.sign(privateKey))).toBeUndefined()
-  expect(await tokens.verify('access', await base().setAudience(tokenKinds.access.audience).setExpirationTime('1h').setSubject('7').sign(privateKey))).toBeDefined()
+  const [row] = await database.sql<{ sealed_seed: Buffer }>(
+    'select sealed_seed from signing_keys where kid = $1',
+    [kid],
+  )
+  const { privateKey } = keyPairOf(
+    unseal(row?.sealed_seed ?? Buffer.alloc(0), { key: sealingKey(pepper), kid }) ??
+      Buffer.alloc(0),
+  )
+  const claims = { sub: '7', aud: tokenKinds.access.audience, iat: 1, exp: Date.now() }
+  const own = (changes: object, header: object = {}) =>
+    new SignJWT({ ...claims, ...changes })
+      .setProtectedHeader({ alg: 'EdDSA', typ: tokenKinds.access.typ, kid, ...header })
+      .sign(privateKey)
+  const wrong = await Promise.all([
+    own({}, { typ: tokenKinds.refresh.typ }),
+    own({}, { typ: undefined }),
+    own({ aud: tokenKinds.refresh.audience }),
+    own({ aud: undefined }),
+    own({ exp: undefined }),
+    own({ iat: undefined }),
+    own({ sub: undefined }),
+    own({ sub: '-1' }),
+    own({ sub: '1e3' }),
+  ])
+  for (const token of wrong) expect(await tokens.verify('access', token)).toBeUndefined()
+  expect(await tokens.verify('access', await own({}))).toBeDefined()
 })
 
 test('a token ends with its second, remembered or not, and servers whose clocks lie behind still take fresh ones', async () => {
@@ -103,14 +150,16 @@ test('a token ends with its second, remembered or not, and servers whose clocks 
 test('several servers that start on a new database share one key', async () => {
   await database.sql('truncate signing_keys')
   const rings = await Promise.all(Array.from({ length: 8 }, () => openKeyring(deps())))
-  expect(new Set(await Promise.all(rings.map(async (ring) => (await ring.active()).kid))).size).toBe(1)
+  expect(
+    new Set(await Promise.all(rings.map(async (ring) => (await ring.active()).kid))).size,
+  ).toBe(1)
   expect((await database.sql('select kid from signing_keys')).length).toBe(1)
 })
 
 test('after a rotation old tokens verify, a new token verifies on a server that has not heard of its key, and all sign with it in time', async () => {
   const [here, there] = [await newTokens(), await newTokens()]
   const before = await newToken('refresh', here)
-  const kid = await rotateSigningKey(deps(), { dropOld: false })
+  const kid = await rotate(false)
   monotonicMs += RELOAD_AFTER_MS
   const after = await newToken('refresh', here)
   expect(decodeProtectedHeader(after).kid).toBe(kid)
@@ -122,11 +171,18 @@ test('after a rotation old tokens verify, a new token verifies on a server that 
 test('a retired key verifies until the longest token it signed has expired, and not longer', async () => {
   const tokens = await newTokens()
   const token = await newToken('access', tokens)
-  await rotateSigningKey(deps(), { dropOld: false })
-  const [row] = await database.sql<{ seconds: string }>('select extract(epoch from verifies_until - retired_at) as seconds from signing_keys where kid = $1', [decodeProtectedHeader(token).kid])
-  expect(Number(row?.seconds)).toBeGreaterThanOrEqual(LONGEST_LIFETIME_SECONDS + RELOAD_AFTER_MS / 1000)
+  await rotate(false)
+  const [row] = await database.sql<{ seconds: string }>(
+    'select extract(epoch from verifies_until - retired_at) as seconds from signing_keys where kid = $1',
+    [decodeProtectedHeader(token).kid],
+  )
+  expect(Number(row?.seconds)).toBeGreaterThanOrEqual(
+    LONGEST_LIFETIME_SECONDS + RELOAD_AFTER_MS / 1000,
+  )
   expect(await tokens.verify('access', token)).toBeDefined()
-  await database.sql(`update signing_keys set verifies_until = now() where kid = $1`, [decodeProtectedHeader(token).kid])
+  await database.sql(`update signing_keys set verifies_until = now() where kid = $1`, [
+    decodeProtectedHeader(token).kid,
+  ])
   monotonicMs += RELOAD_AFTER_MS
   expect(await tokens.verify('access', token)).toBeUndefined()
 })
@@ -135,15 +191,17 @@ test('a key that leaked is dropped with all its tokens, remembered ones too', as
   const tokens = await newTokens()
   const token = await newToken('access', tokens)
   expect(await tokens.verify('access', token)).toBeDefined()
-  await rotateSigningKey(deps(), { dropOld: true })
+  await rotate(true)
   monotonicMs += RELOAD_AFTER_MS
   expect(await tokens.verify('access', token)).toBeUndefined()
   expect(await tokens.verify('access', await newToken('access', tokens))).toBeDefined()
 })
 
 test('rotations at once leave one key that signs', async () => {
-  await Promise.all(Array.from({ length: 8 }, () => rotateSigningKey(deps(), { dropOld: false })))
-  expect((await database.sql('select kid from signing_keys where retired_at is null')).length).toBe(1)
+  await Promise.all(Array.from({ length: 8 }, () => rotate(false)))
+  expect((await database.sql('select kid from signing_keys where retired_at is null')).length).toBe(
+    1,
+  )
 })
 
 test('any number of unknown kids at once cost one reading of the keys', async () => {
@@ -158,7 +216,9 @@ test('any number of unknown kids at once cost one reading of the keys', async ()
   const ring = await openKeyring({ ...deps(), db: counted })
   monotonicMs += 2000
   readings = 0
-  const found = await Promise.all(Array.from({ length: 500 }, () => ring.find(randomBytes(9).toString('base64url'))))
+  const found = await Promise.all(
+    Array.from({ length: 500 }, () => ring.find(randomBytes(9).toString('base64url'))),
+  )
   expect(new Set(found)).toEqual(new Set([undefined]))
   expect(readings).toBe(1)
 })
@@ -181,28 +241,6 @@ test('at rest a key is sealed: neither a copy of the table nor a row written int
 
 test('under another pepper a server does not start, and says what to do', async () => {
   const opening = openKeyring({ ...deps(), pepper: randomBytes(32) })
-  await expect(opening).rejects.toThrow(KeyringFault)
+  await expect(opening).rejects.toMatchObject({ name: 'KeyringFault' })
   await expect(opening).rejects.toThrow(/FAREBOX_KEY_PEPPER|rotate/)
-})
-
-test('farebox signing-key lists the keys and rotates them', async () => {
-  const said: string[] = []
-  const around = {
-    environment: { DATABASE_URL: database.url, FAREBOX_KEY_PEPPER: pepper.toString('hex'), HOST: '127.0.0.1', FAREBOX_CONFIG: 'test.yaml' },
-    readFile: (path: string) => (path === 'test.yaml' ? readTextFile('farebox.yaml')?.replace('allow_demo: false', 'allow_demo: true') : undefined),
-    clock, random: systemRandom, version: '0', host: 'test', pid: 1, userName: 'test', isRunning: () => true, onStop: () => undefined,
-    write: (text: string) => void said.push(text), writeError: (text: string) => void said.push(text),
-  } satisfies ProgramSurroundings
-  const run = async (...args: string[]) => {
-    said.length = 0
-    const code = await runProgram(['signing-key', ...args], around, [signingKeyCommands])
-    return { code, text: said.join('') }
-  }
-  const rotated = await run('rotate')
-  expect(rotated).toEqual({ code: 0, text: expect.stringMatching(/^[\w-]{12} signs from now on/) })
-  const listed = await run('list')
-  expect(listed.text.split('\n')[0]).toMatch(new RegExp(`^${rotated.text.slice(0, 12)} .* signs$`))
-  expect(listed.text).toMatch(/verifies until 20/)
-  expect((await run('rotate', '--drop-old')).text).toMatch(/sign in again/)
-  expect((await run('list')).text).not.toMatch(/verifies until/)
 })

@@ -33,7 +33,7 @@ export async function attemptInOrder(
     if (isCallersFault(outcome.status)) {
       throw new Fault('upstream_refused', { message: `The provider refused the request: ${outcome.message}`, fields: { provider_status: String(outcome.status) } })
     }
-    last = outcome.message
+    last = `${route.provider}: ${howRefused(outcome)}`
     retryAfterMs = outcome.retryAfterMs ?? retryAfterMs
     if (attempt.signal.aborted) break
   }
@@ -42,6 +42,12 @@ export async function attemptInOrder(
     cause: new Error(last ?? 'no provider is configured'),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   })
+}
+
+/** For the log: the status, or the code of what kept us from the provider. Its own words could repeat the prompt. */
+function howRefused({ status, message }: Extract<ChatOutcome, { kind: 'refused' }>): string {
+  if (status !== undefined) return `answered ${status}`
+  return /\(([A-Z][A-Z0-9_]{2,40})\)\.$/.exec(message)?.[1] ?? 'refused without a status'
 }
 
 /** 401 to 404 are the operator's key, bill or model name; 408 and 429 are load; what is left of 4xx is the request. */

@@ -5,11 +5,11 @@ import { priceInForce } from '../../config/models.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
-import type { Microcredits } from '../../kernel/money.ts'
+import { MICROCREDITS_MAX, type Microcredits } from '../../kernel/money.ts'
 import type { ChatProvider, JsonObject, Usage } from '../../providers/provider.ts'
 import { ProviderLost } from '../../providers/provider.ts'
-import { attemptInOrder, type Attempted } from './attempts.ts'
-import { boundsOf, type Bounds, costOf, holdFor, outputTokensCovered, providerCostOf } from './bounds.ts'
+import { type Attempted, attemptInOrder } from './attempts.ts'
+import { type Bounds, boundsOf, costOf, holdFor, outputTokensCovered, providerCostOf } from './bounds.ts'
 import { countLocally, type LocalCount } from './local-count.ts'
 import { errorFrame, framesOf, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
 
@@ -186,7 +186,7 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
       const text = rewriteBatch(batch, seen, { modelId: running.model.id, includeUsage: to.includeUsage })
       // the client may be gone: what the provider does is paid for all the same, so it is read to its end
       if (sink.gone) drain ??= setTimeout(() => running.abort.abort(new Error('the drain limit was reached')), deps.drainMs)
-      else if (text.length > 0) await sink.write(text)
+      if (text.length > 0) await sink.write(text)
     }
   } catch (error) {
     lost = error instanceof ProviderLost ? error.message : 'the stream could not be read'
@@ -202,7 +202,7 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
     if (broken !== undefined) ending = errorFrame('upstream_interrupted', interruption(broken, settled), to.requestId)
     else ending = `${to.includeUsage ? usageFrame(seen, running.model.id, settled.chargedMicro) : ''}data: [DONE]\n\n`
   } catch (error) {
-    ending = errorFrame(error instanceof Fault ? error.code : 'internal_error', undefined, to.requestId)
+    ending = errorFrame('internal_error', error instanceof Fault ? error.message : undefined, to.requestId)
   }
   await sink.write(ending)
 }
@@ -222,14 +222,21 @@ function interruption(reason: string, settled: Settled): string {
 
 /** Ends the call's money: by the reported usage where there is one, else as unknown. */
 async function settle(deps: ChatDeps, running: Running, usage: Usage | undefined, outcome: 'success' | 'failed', unknownBecause: string): Promise<Settled> {
-  const settled = usage
-    ? await running.call.capture({
-        actualMicro: costOf(usage, running.price),
+  const actualMicro = usage && costOf(usage, running.price)
+  const absurd = actualMicro !== undefined && actualMicro > MICROCREDITS_MAX
+  const known = usage !== undefined && actualMicro !== undefined && !absurd
+  const written = known
+    ? running.call.capture({
+        actualMicro,
         outcome,
         usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_input_tokens: usage.cachedInputTokens },
       })
-    : await running.call.unknown(unknownBecause)
-  report(deps, running, running.attempted.route.provider, settled, usage && providerCostOf(usage, running.price))
+    : running.call.unknown(absurd ? 'the provider reported more usage than any amount can be' : unknownBecause)
+  const settled = await written.catch((cause: unknown) => {
+    // the end is still on its way to the ledger: this is no refusal, after which the call could be made again
+    throw new Fault('internal_error', { message: `The provider was called, but what it cost could not be written in time. Call ${running.call.callId} is charged later; do not repeat it.`, headers: { 'x-should-retry': 'false' }, cause })
+  })
+  report(deps, running, running.attempted.route.provider, settled, known ? providerCostOf(usage, running.price) : undefined)
   return settled
 }
 

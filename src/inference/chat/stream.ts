@@ -27,14 +27,16 @@ export function rewriteBatch(batch: readonly string[], seen: StreamSeen, wanted:
   const model = `"model":${JSON.stringify(wanted.modelId)}`
   for (const data of batch) {
     let frame = data
-    if (mentions(frame, '"usage"', '"usage":null') || frame.includes('"error"')) {
+    if (mentions(frame, '"usage"', '"usage":null') || frame.includes('"error"') || (!wanted.includeUsage && frame.includes('"choices":[]'))) {
       const kept = inspect(frame, seen, wanted.includeUsage)
       if (kept === undefined) continue
       frame = kept
     }
     seen.lastFrame = frame
     // quotes inside strings are escaped, so the first bare match is the member itself
-    text += `data: ${frame.replace(/"model":\s*"(?:[^"\\]|\\.)*"/, () => model)}\n\n`
+    const named = frame.replace(/"model":\s*"(?:[^"\\]|\\.)*"/, () => model)
+    // a payload of several lines travels as several data lines
+    text += `data: ${named.includes('\n') ? named.replaceAll('\n', '\ndata: ') : named}\n\n`
   }
   return text
 }
@@ -53,24 +55,34 @@ function inspect(frame: string, seen: StreamSeen, includeUsage: boolean): string
   } catch {
     return frame
   }
-  if (parsed.error !== undefined && parsed.error !== null && parsed.choices === undefined) {
-    const { error } = parsed as { error: { message?: unknown } | string }
-    const message = typeof error === 'string' ? error : error.message
-    seen.error = { message: typeof message === 'string' ? message.slice(0, 500) : 'no reason given' }
+  const usage = usageFrom(parsed.usage)
+  if (usage) {
+    seen.usage = usage
+    seen.rawUsage = parsed.usage as JsonObject
+  }
+  // some providers send choices with their error: whatever they say then belongs to the error
+  if (parsed.error !== undefined && parsed.error !== null) {
+    seen.error = { message: reportedError(parsed.error) }
     return undefined
   }
-  const usage = usageFrom(parsed.usage)
-  if (!usage) return frame
-  seen.usage = usage
-  seen.rawUsage = parsed.usage as JsonObject
-  if (Array.isArray(parsed.choices) && parsed.choices.length === 0) {
+  const empty = Array.isArray(parsed.choices) && parsed.choices.length === 0
+  // a client that did not ask for usage reads choices[0] of every frame
+  if (empty && (usage || !includeUsage)) {
     seen.lastFrame ??= frame
     return undefined
   }
+  if (!usage) return frame
   // some providers repeat usage in every frame: clients that did not ask for it should not see it
   if (includeUsage) parsed.usage = null
   else delete parsed.usage
   return JSON.stringify(parsed)
+}
+
+/** The kind of an error that a provider reported in its stream. Its own words may repeat its key or the prompt, so they stay there. */
+function reportedError(error: unknown): string {
+  const { type, code } = typeof error === 'object' && error !== null ? (error as { type?: unknown; code?: unknown }) : {}
+  const kind = [code, type].find((value) => typeof value === 'string' && /^[a-z_]{1,60}$/.test(value))
+  return `the provider reported an error inside its answer${kind === undefined ? '' : `: ${String(kind)}`}`
 }
 
 /** The closing usage frame: what the provider counted and what it cost. */

@@ -1,6 +1,6 @@
 import { APPLICATION_ROLE, type Database, openDatabase } from '../../db/database.ts'
 import { durabilityProblems } from '../../db/durability.ts'
-import { pendingMigrations, sqlFiles } from '../../db/migrate.ts'
+import { MigrationFault, pendingMigrations, sqlFiles } from '../../db/migrate.ts'
 import { isWellFormed, keyHash } from '../../identity/keys/secret.ts'
 import { findByHash } from '../../identity/keys/store.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -101,18 +101,16 @@ function durability(problems: readonly string[]): Check {
 }
 
 async function checkSchema(db: Database): Promise<Check> {
-  const ours = (await sqlFiles('migrations')).map(({ name }) => name)
-  const newer = (await store.appliedMigrations(db)).filter((name) => !ours.includes(name))
-  if (newer.length > 0)
-    return failed(
-      'schema',
-      `it is newer than this program (${newer.join(', ')})`,
-      'Run the newer farebox.',
-    )
-  const pending = await pendingMigrations(() => store.schemaRows(db))
-  if (pending.length > 0)
-    return failed('schema', `not applied: ${pending.join(', ')}`, 'Run `farebox migrate`.')
-  return ok('schema', `${ours.at(-1)}, nothing pending`)
+  try {
+    const pending = await pendingMigrations(() => store.schemaRows(db))
+    if (pending.length > 0)
+      return failed('schema', `not applied: ${pending.join(', ')}`, 'Run `farebox migrate`.')
+    return ok('schema', `${(await sqlFiles('migrations')).at(-1)?.name}, nothing pending`)
+  } catch (error) {
+    if (error instanceof MigrationFault)
+      return failed('schema', error.message, 'Run the newer farebox.')
+    throw error
+  }
 }
 
 async function checkRole(db: Database): Promise<Check> {

@@ -30,24 +30,17 @@ export async function excessRights(db: Database): Promise<string[]> {
   return rows.map(({ problem }) => problem)
 }
 
-/** Names of the migrations that the database has had. */
-export async function appliedMigrations(db: Database): Promise<string[]> {
-  const { rows } = await sql<{
-    name: string
-  }>`select name from schema_migrations where kind = 'migration'`.execute(db)
-  return rows.map(({ name }) => name)
-}
-
 /** Names and checksums of everything that migrate has applied. */
 export async function schemaRows(
   db: Database,
-): Promise<{ rows: Array<{ name: string; checksum: string }> }> {
+): Promise<{ rows: Array<{ name: string; kind: string; checksum: string }> }> {
   return {
     rows: (
       await sql<{
         name: string
+        kind: string
         checksum: string
-      }>`select name, checksum from schema_migrations`.execute(db)
+      }>`select name, kind, checksum from schema_migrations`.execute(db)
     ).rows,
   }
 }
