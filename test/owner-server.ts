@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
 import { loadConfig } from '../src/config/config.ts'
-import type { OidcConfig } from '../src/config/oidc.ts'
 import { readTextFile } from '../src/config/read-file.ts'
 import {
   type DevelopmentIdentityProvider,
@@ -42,58 +41,28 @@ export interface Answer {
   readonly json: any
 }
 
-/** Starts a server and one identity provider for each name, all with the same people. `issuers` are configured and not started. */
-export async function startOwnerServer(wanted: {
-  people: readonly Person[]
-  names: readonly string[]
-  issuers?: Readonly<Record<string, string>>
-  requireInvitation?: boolean
-}): Promise<OwnerServer> {
+interface Wanted {
+  readonly people: readonly Person[]
+  /** An identity provider is started for each. */
+  readonly names: readonly string[]
+  /** Configured by name, and not started. */
+  readonly issuers?: Readonly<Record<string, string>>
+  readonly requireInvitation?: boolean
+}
+
+/** Starts a server and its identity providers, all with the same people. */
+export async function startOwnerServer(wanted: Wanted): Promise<OwnerServer> {
   const database = await freshDatabase()
   const log: string[] = []
-  const { config, secrets } = loadConfig({
-    environment: { PORT: '0', HOST: '127.0.0.1' },
-    readFile: readTextFile,
-    now: systemClock.now(),
-    mode: 'development',
-  })
   const identityProviders: Record<string, DevelopmentIdentityProvider> = {}
-  const providers: Record<string, OidcConfig['providers'][string]> = {}
-  const oidcClientSecrets: Record<string, string> = {}
-  const settings = { clientId: 'farebox', scopes: ['openid', 'email'], label: 'Test' }
-  for (const name of wanted.names) {
-    const started = await startIdentityProvider({
+  for (const name of wanted.names)
+    identityProviders[name] = await startIdentityProvider({
       random: systemRandom,
       people: wanted.people,
       port: 0,
       isCallback: (uri) => uri.endsWith('/callback'),
     })
-    identityProviders[name] = started
-    providers[name] = { ...settings, clientId: started.clientId, issuer: started.issuer }
-    oidcClientSecrets[name] = started.clientSecret
-  }
-  for (const [name, issuer] of Object.entries(wanted.issuers ?? {}))
-    providers[name] = { ...settings, issuer }
-  const app = await createApp({
-    config: {
-      ...config,
-      oidc: {
-        providers,
-        requireInvitation: wanted.requireInvitation ?? false,
-        consoleUrl: undefined,
-      },
-    },
-    secrets: { ...secrets, oidcClientSecrets },
-    databaseUrl: database.url,
-    pepper: randomBytes(32),
-    clock: systemClock,
-    random: systemRandom,
-    logger: createLogger({ level: 'info', write: (text) => void log.push(text) }),
-    version: '0.0.0-test',
-    host: 'test',
-    pid: process.pid,
-    isRunning: () => true,
-  })
+  const app = await composed(wanted, { database, identityProviders, log })
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
   const post: OwnerServer['post'] = async (path, body) => {
     const response = await fetch(`${url}/v1/auth/oidc/${path}`, {
@@ -111,6 +80,58 @@ export async function startOwnerServer(wanted: {
     log,
     post,
     exchange: ({ code }) => post('exchange', { code }),
+    ...rowsOf(database, identityProviders),
+    async stop() {
+      await app.stop(0)
+      await Promise.all(Object.values(identityProviders).map((provider) => provider.stop()))
+      await database.drop()
+    },
+  }
+}
+
+/** The server with these identity providers in its configuration. */
+function composed(
+  { issuers = {}, requireInvitation = false }: Wanted,
+  made: Pick<OwnerServer, 'database' | 'identityProviders' | 'log'>,
+): Promise<App> {
+  const { config, secrets } = loadConfig({
+    environment: { PORT: '0', HOST: '127.0.0.1' },
+    readFile: readTextFile,
+    now: systemClock.now(),
+    mode: 'development',
+  })
+  const settings = { clientId: 'farebox', scopes: ['openid', 'email'], label: 'Test' }
+  const known = [
+    ...Object.entries(made.identityProviders).map(([name, { issuer }]) => [name, issuer] as const),
+    ...Object.entries(issuers),
+  ]
+  const providers = Object.fromEntries(
+    known.map(([name, issuer]) => [name, { ...settings, issuer }]),
+  )
+  const oidcClientSecrets = Object.fromEntries(
+    Object.entries(made.identityProviders).map(([name, { clientSecret }]) => [name, clientSecret]),
+  )
+  return createApp({
+    config: { ...config, oidc: { providers, requireInvitation, consoleUrl: undefined } },
+    secrets: { ...secrets, oidcClientSecrets },
+    databaseUrl: made.database.url,
+    pepper: randomBytes(32),
+    clock: systemClock,
+    random: systemRandom,
+    logger: createLogger({ level: 'info', write: (text) => void made.log.push(text) }),
+    version: '0.0.0-test',
+    host: 'test',
+    pid: process.pid,
+    isRunning: () => true,
+  })
+}
+
+/** What a test looks up and puts into the database. */
+function rowsOf(
+  database: TestDatabase,
+  identityProviders: OwnerServer['identityProviders'],
+): Pick<OwnerServer, 'accountOf' | 'invite' | 'usesOf'> {
+  return {
     async accountOf(email) {
       const [row] = await database.sql<{ account_id: string }>(
         'select account_id from owner_identities where subject = $1 and issuer = $2',
@@ -121,7 +142,7 @@ export async function startOwnerServer(wanted: {
     invite: () =>
       createInvitation(
         { db: database.db, random: systemRandom },
-        { maxUses: 1, expiresAt: undefined, note: '', createdBy: 'operator:test' },
+        { maxUses: 1, expiresAt: undefined, note: '', operator: 'test' },
       ),
     async usesOf(invitationId) {
       const [row] = await database.sql<{ uses: number }>(
@@ -129,11 +150,6 @@ export async function startOwnerServer(wanted: {
         [invitationId],
       )
       return row?.uses
-    },
-    async stop() {
-      await app.stop(0)
-      await Promise.all(Object.values(identityProviders).map((provider) => provider.stop()))
-      await database.drop()
     },
   }
 }

@@ -85,7 +85,10 @@ async function introduceOwner(databaseUrl: string, issuer: string, ownerId: bigi
         accountId: ownerId,
       })
       // once only: an operator who takes the role away has a reason
-      if (isNew) await changeRole(tx, { accountId: ownerId, role: 'admin' })
+      if (!isNew) return
+      const actor = { kind: 'system', name: 'development' } as const
+      const reason = 'owner of the development economy'
+      await changeRole(tx, { accountId: ownerId, role: 'admin' }, { actor, reason })
     })
   } finally {
     await pool.end()

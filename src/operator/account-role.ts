@@ -31,11 +31,15 @@ async function change(
   around: ProgramSurroundings,
   named: string,
   role: AccountRole,
-  options: { json?: boolean },
+  options: { reason: string; json?: boolean },
 ): Promise<void> {
   await withDatabase(around, 'changing the role', async ({ db }) => {
     const { id } = await findAccount(db, named)
-    const done = await db.transaction().execute((tx) => changeRole(tx, { accountId: id, role }))
+    const by = {
+      actor: { kind: 'operator', name: around.userName },
+      reason: options.reason,
+    } as const
+    const done = await db.transaction().execute((tx) => changeRole(tx, { accountId: id, role }, by))
     if ('refused' in done)
       throw new OperatorFault(
         exitCodes.conflict,

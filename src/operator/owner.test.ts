@@ -54,6 +54,14 @@ test('an invitation that expired or was revoked admits nobody, and both are list
   expect((await terminal.run(end)).out).toContain('nothing was changed')
   expect(await use(code)).toBeUndefined()
   expect(await stateOf(id)).toBe('revoked')
+  const log = await database.sql(
+    `select action, reason from audit_log where target_kind = 'invitation' and target_id = $1 order by id`,
+    [id],
+  )
+  expect(log).toEqual([
+    { action: 'create.invitation', reason: null },
+    { action: 'revoke.invitation', reason: 'leaked' },
+  ])
   expect(
     await terminal.run(['owner', 'revoke-invitation', '999999', '--reason', 'x']),
   ).toMatchObject({ exitCode: 1, err: expect.stringContaining('no invitation 999999') })
@@ -94,6 +102,26 @@ test('an owner is made an admin and an ordinary user again; an Agent is left as 
     exitCode: 5,
     err: expect.stringContaining('only an owner'),
   })
+  const log = await database.sql(
+    `select actor, action, before::text, after::text, reason from audit_log where target_id = $1 and action like 'change_role.%' order by id`,
+    [owner],
+  )
+  expect(log).toEqual([
+    {
+      actor: 'operator:ada',
+      action: 'change_role.account',
+      before: '{"role":"user"}',
+      after: '{"role":"admin"}',
+      reason: 'a test',
+    },
+    {
+      actor: 'operator:ada',
+      action: 'change_role.account',
+      before: '{"role":"admin"}',
+      after: '{"role":"user"}',
+      reason: 'a test',
+    },
+  ])
   expect((await role(owner, 'root')).exitCode).toBe(2)
   expect((await terminal.run(['account', 'role', owner, 'admin'])).exitCode).toBe(2)
 })

@@ -1,7 +1,7 @@
 import { Argument, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { createInvitation } from '../identity/invitations/service.ts'
-import { type InvitationRow, list, revoke } from '../identity/invitations/store.ts'
+import { createInvitation, revokeInvitation } from '../identity/invitations/service.ts'
+import { type InvitationRow, list } from '../identity/invitations/store.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from './options.ts'
 import { fields, print, table, time } from './output.ts'
@@ -50,10 +50,10 @@ interface NewInvitation {
 
 async function invite(around: ProgramSurroundings, options: NewInvitation): Promise<void> {
   const expiresAt = options.expires ?? parseExpiry(around.clock)(EXPIRES_DEFAULT)
-  await withDatabase(around, 'making the invitation', async ({ db, actor }) => {
+  await withDatabase(around, 'making the invitation', async ({ db }) => {
     const { id, code } = await createInvitation(
       { db, random: around.random },
-      { maxUses: options.uses, expiresAt, note: options.email ?? '', createdBy: actor },
+      { maxUses: options.uses, expiresAt, note: options.email ?? '', operator: around.userName },
     )
     if (options.quiet) {
       around.write(`${code}\n`)
@@ -102,10 +102,11 @@ async function show(
 async function end(
   around: ProgramSurroundings,
   id: bigint,
-  options: { json?: boolean },
+  options: { reason: string; json?: boolean },
 ): Promise<void> {
   await withDatabase(around, 'ending the invitation', async ({ db }) => {
-    const changed = await db.transaction().execute((tx) => revoke(tx, id))
+    const { reason } = options
+    const changed = await revokeInvitation(db, { id, operator: around.userName, reason })
     if (changed === undefined)
       throw new OperatorFault(
         exitCodes.failed,

@@ -17,7 +17,7 @@ export interface InvitationRow {
 
 /** Stores an invitation; gives its id. */
 export async function insert(
-  tx: Database | Tx,
+  tx: Tx,
   invitation: {
     codeHash: Buffer
     note: string

@@ -75,6 +75,7 @@ function startRoute(deps: OwnerRoutesDeps): Route {
     description: `The visit is bound to the browser by a cookie and lasts ${LOGIN_SECONDS / 60} minutes.`,
     tag: TAG,
     access: 'public',
+    limit: 'auth',
     extension: true,
     params: ProviderName,
     query: Type.Object({
@@ -135,6 +136,7 @@ function callbackRoute(deps: OwnerRoutesDeps): Route {
       'Goes on to the console with a code for POST /v1/auth/oidc/exchange, or with an error and, when only the invitation was wrong, a registration_id for POST /v1/auth/oidc/register.',
     tag: TAG,
     access: 'public',
+    limit: 'auth',
     extension: true,
     params: ProviderName,
     replies: toTheConsole('To the console'),
@@ -162,6 +164,7 @@ function exchangeRoute(deps: OwnerRoutesDeps): Route {
     summary: 'Exchange the code of a finished owner sign-in, once, for tokens.',
     tag: TAG,
     access: 'public',
+    limit: 'auth',
     extension: true,
     body: Closed({ code: Secret('From the address of the console; good for 60 seconds') }),
     replies: { 200: SignedIn },
@@ -186,6 +189,7 @@ function registerRoute(deps: OwnerRoutesDeps): Route {
     description: 'Good for 15 minutes. A wrong code leaves it open, ten times at most.',
     tag: TAG,
     access: 'public',
+    limit: 'auth',
     extension: true,
     body: Closed({
       registration_id: Secret('From the address of the console'),
