@@ -23,9 +23,7 @@ import { signingKeyCommands } from './operator/signing-key.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
-const { version } = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-) as { version: string }
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
 /** True while a process with this id runs on this host, ours to signal or not. */
 function isRunning(pid: number): boolean {

@@ -105,9 +105,7 @@ function composed(
     ...Object.entries(made.identityProviders).map(([name, { issuer }]) => [name, issuer] as const),
     ...Object.entries(issuers),
   ]
-  const providers = Object.fromEntries(
-    known.map(([name, issuer]) => [name, { ...settings, issuer }]),
-  )
+  const providers = Object.fromEntries(known.map(([name, issuer]) => [name, { ...settings, issuer }]))
   const oidcClientSecrets = Object.fromEntries(
     Object.entries(made.identityProviders).map(([name, { clientSecret }]) => [name, clientSecret]),
   )
@@ -145,10 +143,7 @@ function rowsOf(
         { maxUses: 1, expiresAt: undefined, note: '', operator: 'test' },
       ),
     async usesOf(invitationId) {
-      const [row] = await database.sql<{ uses: number }>(
-        'select uses from invitations where id = $1',
-        [invitationId],
-      )
+      const [row] = await database.sql<{ uses: number }>('select uses from invitations where id = $1', [invitationId])
       return row?.uses
     },
   }
@@ -161,9 +156,7 @@ export const people: readonly Person[] = Array.from({ length: 200 }, (_, n) => (
 }))
 
 /** What the console finds in its address. */
-export type Landed = Readonly<
-  Partial<Record<'code' | 'error' | 'registration_id' | 'return_to', string>>
->
+export type Landed = Readonly<Partial<Record<'code' | 'error' | 'registration_id' | 'return_to', string>>>
 
 /** A browser: follows redirects and keeps cookies as browsers do, by host and path, whatever the port. */
 export class Browser {
@@ -209,9 +202,7 @@ export class Browser {
     wanted: { as: string; by?: string; query?: Record<string, string> },
   ): Promise<Landed> {
     const query = new URLSearchParams({ ...wanted.query, login_hint: wanted.as })
-    const end = await this.follow(
-      `${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`,
-    )
+    const end = await this.follow(`${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`)
     return landed(end.url)
   }
 
@@ -221,9 +212,7 @@ export class Browser {
     wanted: { as: string; by?: string; query?: Record<string, string> },
   ): Promise<string> {
     const query = new URLSearchParams({ ...wanted.query, login_hint: wanted.as })
-    const start = await this.request(
-      `${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`,
-    )
+    const start = await this.request(`${server.url}/v1/auth/oidc/${wanted.by ?? 'acme'}/start?${query}`)
     const back = await this.request(start.headers.get('location') ?? '')
     return back.headers.get('location') ?? ''
   }
@@ -231,14 +220,11 @@ export class Browser {
   #keep(header: string): void {
     const [pair = '', ...attributes] = header.split(/;\s*/)
     const named = (name: string) =>
-      attributes
-        .find((attribute) => attribute.toLowerCase().startsWith(`${name}=`))
-        ?.slice(name.length + 1)
+      attributes.find((attribute) => attribute.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1)
     const path = named('path') ?? '/'
     const key = `${path} ${pair.split('=')[0]}`
     const expires = named('expires')
-    const over =
-      named('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())
+    const over = named('max-age') === '0' || (expires !== undefined && Date.parse(expires) <= Date.now())
     if (over) this.#cookies.delete(key)
     else this.#cookies.set(key, { path, pair })
   }

@@ -58,16 +58,10 @@ function* sectionsOf(schema: SchemaNode, path: string): Generator<string> {
     return
   }
   if (schema.items) yield* sectionsOf(schema.items, `${path}[]`)
-  for (const entry of Object.values(schema.patternProperties ?? {}))
-    yield* sectionsOf(entry, `${path}.<name>`)
+  for (const entry of Object.values(schema.patternProperties ?? {})) yield* sectionsOf(entry, `${path}.<name>`)
   if (!schema.properties) return
   const rows = Object.entries(schema.properties).map(([key, property]) =>
-    tableRow([
-      `\`${key}\``,
-      kindOf(property),
-      fallbackOf(schema, key, property),
-      property.description ?? '',
-    ]),
+    tableRow([`\`${key}\``, kindOf(property), fallbackOf(schema, key, property), property.description ?? '']),
   )
   yield `### ${path === '' ? 'The file' : `\`${path}\``}\n\n${tableHead(['Key', 'Takes', 'When left out', 'What for'])}\n${rows.join('\n')}\n`
   for (const [key, property] of Object.entries(schema.properties)) {

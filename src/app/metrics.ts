@@ -24,26 +24,82 @@ export interface Metrics {
 export function createMetrics(sampled: Sampled): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  const counter = <L extends string>(name: string, help: string, labelNames: L[]) => new Counter({ name, help, labelNames, registers })
+  const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
+    new Counter({ name, help, labelNames, registers })
   const requests = counter('farebox_requests_total', 'Requests answered', ['route', 'method', 'status'])
   const charged = counter('farebox_charged_micro_total', 'Microcredits charged', ['model'])
-  const cost = counter('farebox_provider_cost_micro_total', 'What providers charge the operator for the same calls, in microcredits', ['model'])
+  const cost = counter(
+    'farebox_provider_cost_micro_total',
+    'What providers charge the operator for the same calls, in microcredits',
+    ['model'],
+  )
   const calls = counter('farebox_calls_total', 'Calls by how their money ended', ['model', 'state'])
-  const attempts = counter('farebox_provider_requests_total', 'Attempts at providers by how they ended', ['provider', 'outcome'])
-  const duration = new Histogram({ name: 'farebox_request_seconds', help: 'Time to answer', labelNames: ['route'], buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60], registers })
-  const flushSize = new Histogram({ name: 'farebox_ledger_flush_operations', help: 'Ledger operations in one flush', buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], registers })
-  const flushSeconds = new Histogram({ name: 'farebox_ledger_flush_seconds', help: 'Time of one ledger flush', buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1], registers })
-  const auditFindings = new Gauge({ name: 'farebox_ledger_audit_findings', help: 'Rows of the last ledger audit: must be 0', registers })
-  const auditAt = new Gauge({ name: 'farebox_ledger_audit_timestamp_seconds', help: 'When the last ledger audit ended', registers })
-  new Gauge({ name: 'farebox_ledger_queue_operations', help: 'Ledger operations without an answer yet', registers, collect() { this.set(sampled.queueDepth()) } })
-  new Gauge({ name: 'farebox_open_calls', help: 'Calls of this process whose hold has not ended', registers, collect() { this.set(sampled.openHolds()) } })
+  const attempts = counter('farebox_provider_requests_total', 'Attempts at providers by how they ended', [
+    'provider',
+    'outcome',
+  ])
+  const duration = new Histogram({
+    name: 'farebox_request_seconds',
+    help: 'Time to answer',
+    labelNames: ['route'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+    registers,
+  })
+  const flushSize = new Histogram({
+    name: 'farebox_ledger_flush_operations',
+    help: 'Ledger operations in one flush',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+    registers,
+  })
+  const flushSeconds = new Histogram({
+    name: 'farebox_ledger_flush_seconds',
+    help: 'Time of one ledger flush',
+    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
+    registers,
+  })
+  const auditFindings = new Gauge({
+    name: 'farebox_ledger_audit_findings',
+    help: 'Rows of the last ledger audit: must be 0',
+    registers,
+  })
+  const auditAt = new Gauge({
+    name: 'farebox_ledger_audit_timestamp_seconds',
+    help: 'When the last ledger audit ended',
+    registers,
+  })
   new Gauge({
-    name: 'farebox_held_micro', help: 'Microcredits held, by why', labelNames: ['state'], registers,
+    name: 'farebox_ledger_queue_operations',
+    help: 'Ledger operations without an answer yet',
+    registers,
+    collect() {
+      this.set(sampled.queueDepth())
+    },
+  })
+  new Gauge({
+    name: 'farebox_open_calls',
+    help: 'Calls of this process whose hold has not ended',
+    registers,
+    collect() {
+      this.set(sampled.openHolds())
+    },
+  })
+  new Gauge({
+    name: 'farebox_held_micro',
+    help: 'Microcredits held, by why',
+    labelNames: ['state'],
+    registers,
     async collect() {
       for (const [state, micro] of Object.entries(await sampled.heldMicro())) this.set({ state }, micro)
     },
   })
-  new Gauge({ name: 'farebox_resident_memory_bytes', help: 'Memory of this process', registers, collect() { this.set(process.memoryUsage.rss()) } })
+  new Gauge({
+    name: 'farebox_resident_memory_bytes',
+    help: 'Memory of this process',
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss())
+    },
+  })
 
   return {
     registry,

@@ -30,7 +30,14 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const routes: Route[] = [
-    ...agentSignInRoutes({ db, random, publicUrl, sessions: sessionOpener(sessions), firstKey: firstKeyMaker(keys), signInGuard: core.limits.signInGuard }),
+    ...agentSignInRoutes({
+      db,
+      random,
+      publicUrl,
+      sessions: sessionOpener(sessions),
+      firstKey: firstKeyMaker(keys),
+      signInGuard: core.limits.signInGuard,
+    }),
     ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
     ...sessionRoutes(sessions),
     ...accountRoutes(core),
@@ -66,7 +73,12 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
 }
 
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
-  const { config: { oidc }, secrets, clock, random } = around
+  const {
+    config: { oidc },
+    secrets,
+    clock,
+    random,
+  } = around
   const providers: OwnerRoutesDeps['providers'] = Object.assign(
     Object.create(null),
     ...Object.entries(oidc.providers).map(([name, settings]) => ({
@@ -74,7 +86,13 @@ function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): 
     })),
   )
   return {
-    db, random, providers, consumeInvitation, invitationHash, publicUrl, onTrouble,
+    db,
+    random,
+    providers,
+    consumeInvitation,
+    invitationHash,
+    publicUrl,
+    onTrouble,
     requireInvitation: oidc.requireInvitation,
     consoleUrl: () => oidc.consoleUrl ?? `${publicUrl()}/console`,
   }

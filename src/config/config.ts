@@ -64,9 +64,7 @@ export interface Secrets {
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
-export const packagedConfigurationFile = fileURLToPath(
-  new URL('../../farebox.yaml', import.meta.url),
-)
+export const packagedConfigurationFile = fileURLToPath(new URL('../../farebox.yaml', import.meta.url))
 
 /** Requests per minute where the file says nothing (decisions 0): what a public server takes, and what a developer's own machine takes. */
 const requestsPerMinute = {
@@ -138,10 +136,7 @@ export function loadConfig({
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
 
-function openConfigurationFile(
-  environment: Environment,
-  readFile: ReadFile,
-): { path: string; text: string } | Problem {
+function openConfigurationFile(environment: Environment, readFile: ReadFile): { path: string; text: string } | Problem {
   const named = environment.FAREBOX_CONFIG
   for (const path of named === undefined ? ['farebox.yaml', packagedConfigurationFile] : [named]) {
     try {
@@ -176,14 +171,9 @@ interface Situation {
 function contradictions({ mode, host, environment, file, mentioned }: Situation): Problem[] {
   const problems: Problem[] = []
   const refuse = (where: string, problem: string, fix: string) => {
-    if (!mentioned.has(where) && !mentioned.has(`${where}_FILE`))
-      problems.push({ where, problem, fix })
+    if (!mentioned.has(where) && !mentioned.has(`${where}_FILE`)) problems.push({ where, problem, fix })
   }
-  const {
-    PORT: port,
-    FAREBOX_METRICS_PORT: metricsPort,
-    FAREBOX_PUBLIC_URL: publicUrl,
-  } = environment
+  const { PORT: port, FAREBOX_METRICS_PORT: metricsPort, FAREBOX_PUBLIC_URL: publicUrl } = environment
   if (metricsPort !== undefined && metricsPort === port) {
     refuse('FAREBOX_METRICS_PORT', `It is ${port}, like PORT.`, 'Take another port, or unset it.')
   }
@@ -200,9 +190,7 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
   if (!isLoopback(host) && !publicUrl?.startsWith('https://')) {
     refuse(
       'FAREBOX_PUBLIC_URL',
-      publicUrl === undefined
-        ? 'It is not set.'
-        : 'It is not https: keys would travel in the clear.',
+      publicUrl === undefined ? 'It is not set.' : 'It is not https: keys would travel in the clear.',
       'Set the https:// address that clients use, or HOST=127.0.0.1 for this machine only.',
     )
   }
@@ -250,11 +238,9 @@ function readLimits(file: CheckedFile, mode: Mode): Limits {
   const { limits } = file.content
   const fallback = requestsPerMinute[mode]
   return {
-    requestsPerMinutePerCredential:
-      limits.requests_per_minute_per_credential ?? fallback.credential,
+    requestsPerMinutePerCredential: limits.requests_per_minute_per_credential ?? fallback.credential,
     authRequestsPerMinutePerAddress: limits.auth_requests_per_minute_per_address ?? fallback.auth,
-    topupRequestsPerMinutePerAddress:
-      limits.topup_requests_per_minute_per_address ?? fallback.topup,
+    topupRequestsPerMinutePerAddress: limits.topup_requests_per_minute_per_address ?? fallback.topup,
     concurrentStreams: limits.concurrent_streams,
     queueOperationsMax: limits.queue_operations_max,
     bodyBytes: limits.body_bytes,

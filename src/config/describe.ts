@@ -16,8 +16,7 @@ export function describeConfig(config: Config, secrets: Secrets): string {
     return [name, { ...provider, headers, apiKey: shown(secrets.providerKeys[name]) }] as const
   })
   const identityProviders = Object.entries(config.oidc.providers).map(
-    ([name, provider]) =>
-      [name, { ...provider, clientSecret: shown(secrets.oidcClientSecrets[name]) }] as const,
+    ([name, provider]) => [name, { ...provider, clientSecret: shown(secrets.oidcClientSecrets[name]) }] as const,
   )
   const settings = {
     ...config,
@@ -40,10 +39,7 @@ function inWordsOfTheFile(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString()
   if (Array.isArray(value)) return value.map(inWordsOfTheFile)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).map(([key, member]) => [
-    snakeCase(key),
-    inWordsOfTheFile(member),
-  ])
+  const entries = Object.entries(value).map(([key, member]) => [snakeCase(key), inWordsOfTheFile(member)])
   return Object.fromEntries(entries)
 }
 

@@ -22,8 +22,7 @@ const wired = {
 }
 
 function load(oidc: string, given: { environment?: RawEnvironment; mode?: Mode } = {}) {
-  const readFile = (path: string) =>
-    path === 'farebox.yaml' ? `oidc: ${oidc}\n${model}` : undefined
+  const readFile = (path: string) => (path === 'farebox.yaml' ? `oidc: ${oidc}\n${model}` : undefined)
   const { environment = {}, mode = 'development' } = given
   const now = new Date('2026-06-01T00:00:00Z')
   return loadConfig({ environment: { ...wired, ...environment }, readFile, now, mode })
@@ -84,9 +83,7 @@ test('an issuer in the clear is for loopback in development: production refuses 
     expect(problemsOf(at(`http://${host}`))).toEqual([])
     expect(problemsOf(at(`http://${host}`), { mode: 'production' })).toHaveLength(1)
   }
-  expect(problemsOf(at('http://id.example.com'))).toEqual([
-    'farebox.yaml:1: Identity provider `x`: it is not https.',
-  ])
+  expect(problemsOf(at('http://id.example.com'))).toEqual(['farebox.yaml:1: Identity provider `x`: it is not https.'])
   expect(problemsOf('{ console_url: "http://console.example.com" }')).toHaveLength(1)
 })
 
@@ -96,8 +93,7 @@ test('the provider of the development economy cannot be configured anywhere', ()
 })
 
 test('a missing secret, a variable of our own and scopes without openid are refused by name', () => {
-  const provider = (more: string) =>
-    `{ providers: { x: { issuer: "https://x.example", client_id: a, ${more} } } }`
+  const provider = (more: string) => `{ providers: { x: { issuer: "https://x.example", client_id: a, ${more} } } }`
   expect(problemsOf(provider('client_secret_env: NOT_SET'))[0]).toContain('`NOT_SET` is not set')
   expect(problemsOf(provider('client_secret_env: DATABASE_URL'))[0]).toContain('server itself')
   expect(problemsOf(provider('scopes: [email]'))[0]).toContain('`openid` is missing')

@@ -70,14 +70,11 @@ export function readOidc({
     }
     const variable = provider.client_secret_env
     if (variable === undefined) continue
-    const secret = namedSecret({ variable, raw, readFile }, (problem, fix) =>
-      refuse('client_secret_env', problem, fix),
-    )
+    const secret = namedSecret({ variable, raw, readFile }, (problem, fix) => refuse('client_secret_env', problem, fix))
     if (secret !== undefined) clientSecrets[name] = secret
   }
   const consoleUrl = oidc.console_url?.replace(/\/+$/, '')
-  const consoleRefused =
-    consoleUrl === undefined ? undefined : addressRefused(consoleUrl, development)
+  const consoleRefused = consoleUrl === undefined ? undefined : addressRefused(consoleUrl, development)
   if (consoleRefused) {
     const [problem, fix] = consoleRefused
     problems.push({ where: file.place(oidc, 'console_url'), problem: `Console: ${problem}`, fix })
@@ -90,13 +87,9 @@ export function readOidc({
 }
 
 /** Why a sign-in may not go through this address: in the clear, anybody on the way could sign in as anybody. */
-function addressRefused(
-  address: string,
-  development: boolean,
-): [problem: string, fix: string] | undefined {
+function addressRefused(address: string, development: boolean): [problem: string, fix: string] | undefined {
   const url = URL.canParse(address) ? new URL(address) : undefined
-  if (!url || !isPlainHttp(url))
-    return ['this is no address.', 'Write it like `https://id.example.com`.']
+  if (!url || !isPlainHttp(url)) return ['this is no address.', 'Write it like `https://id.example.com`.']
   if (url.protocol === 'https:' || (development && isLoopback(url.hostname))) return undefined
   return ['it is not https.', 'Use its https:// address; http is for loopback in development.']
 }

@@ -87,19 +87,13 @@ export function namedSecret(
 ): string | undefined {
   // Otherwise a typo could send the database's password to a provider.
   if (variable.startsWith(OWN_PREFIX) || Object.hasOwn(environmentTable, variable)) {
-    refuse(
-      `\`${variable}\` is a variable of the server itself.`,
-      'Keep the key in a variable of its own.',
-    )
+    refuse(`\`${variable}\` is a variable of the server itself.`, 'Keep the key in a variable of its own.')
     return undefined
   }
   const found = readSecret(raw, readFile, variable)
   if ('problem' in found) refuse(`${found.where}: ${found.problem}`, found.fix)
   else if (!found.value)
-    refuse(
-      `\`${variable}\` is not set.`,
-      `Set ${variable} or ${variable}_FILE, or remove the provider.`,
-    )
+    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove the provider.`)
   else if (!/^[!-~]+$/.test(found.value))
     refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
   else return found.value
@@ -119,9 +113,7 @@ function resolveProvider(provider: FileProvider): ProviderConfig {
     kind: 'openai-compatible',
     baseUrl: provider.base_url.replace(/\/+$/, ''),
     apiKeyEnv: provider.api_key_env,
-    headers: Object.fromEntries(
-      Object.entries(provider.headers).map(([name, value]) => [name.toLowerCase(), value]),
-    ),
+    headers: Object.fromEntries(Object.entries(provider.headers).map(([name, value]) => [name.toLowerCase(), value])),
     connections: provider.connections,
     connectTimeoutMs: provider.connect_timeout_ms,
     headersTimeoutMs: provider.headers_timeout_ms,

@@ -23,10 +23,7 @@ export const Price = (description: string) =>
   Type.Integer({ minimum: 0, maximum: toJsonInteger(MICROCREDITS_MAX), description })
 
 /** A number of tokens, `minimum` or more. */
-export const Tokens = (
-  description: string,
-  { minimum, fallback }: { minimum: 0 | 1; fallback?: number },
-) =>
+export const Tokens = (description: string, { minimum, fallback }: { minimum: 0 | 1; fallback?: number }) =>
   Type.Integer({
     minimum,
     maximum: TOKENS_MAX,

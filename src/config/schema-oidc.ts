@@ -55,8 +55,7 @@ export const Oidc = Keys(
       Type.String({
         pattern: '^https?://[^\\s?#@]+$',
         maxLength: 2048,
-        description:
-          'Where the console is, to which a sign-in returns. Absent: `/console` of the public address.',
+        description: 'Where the console is, to which a sign-in returns. Absent: `/console` of the public address.',
       }),
     ),
   },

@@ -89,8 +89,7 @@ async function createProvider(
   options: DevelopmentIdentityProviderOptions,
 ): Promise<Provider> {
   const { interactionPolicy, Provider } = await quietly(() => import('oidc-provider'))
-  const hinted = (hint: unknown): Person | undefined =>
-    options.people.find(({ email }) => email === hint)
+  const hinted = (hint: unknown): Person | undefined => options.people.find(({ email }) => email === hint)
   // without a hint the question is asked each time: nobody is signed in by who was here before
   const chosen = new interactionPolicy.Check(
     'nobody_chosen',

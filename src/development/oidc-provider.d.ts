@@ -31,10 +31,7 @@ declare module 'oidc-provider' {
     readonly Client: { prototype: { redirectUriAllowed(uri: string): boolean } }
     readonly Grant: typeof Grant
     callback(): (request: IncomingMessage, response: ServerResponse) => void
-    interactionDetails(
-      request: IncomingMessage,
-      response: ServerResponse,
-    ): Promise<{ readonly uid: string }>
+    interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<{ readonly uid: string }>
     interactionFinished(
       request: IncomingMessage,
       response: ServerResponse,
@@ -44,12 +41,7 @@ declare module 'oidc-provider' {
   }
 
   class Check {
-    constructor(
-      reason: string,
-      description: string,
-      error: string,
-      check: (context: Context) => boolean,
-    )
+    constructor(reason: string, description: string, error: string, check: (context: Context) => boolean)
   }
 
   class Prompt {

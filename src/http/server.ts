@@ -31,9 +31,19 @@ export interface ServerOptions {
   /** The private cause of a 5xx, with the request id that the caller was given. */
   readonly onFault: (requestId: string, error: unknown) => void
   /** Runs before the handler of every matched route: rate limits. Throws a Fault to refuse. */
-  readonly admit?: (request: FastifyRequest, route: Route, caller: Caller | undefined, reply: FastifyReply) => void | Promise<void>
+  readonly admit?: (
+    request: FastifyRequest,
+    route: Route,
+    caller: Caller | undefined,
+    reply: FastifyReply,
+  ) => void | Promise<void>
   /** Sees every refusal of a matched route before it is answered, and gives the one to answer: failed credentials count too. */
-  readonly refused?: (request: FastifyRequest, route: Route, fault: Fault, reply: FastifyReply) => Fault | Promise<Fault>
+  readonly refused?: (
+    request: FastifyRequest,
+    route: Route,
+    fault: Fault,
+    reply: FastifyReply,
+  ) => Fault | Promise<Fault>
   /** True while the server is going down: new requests on kept connections are refused. */
   readonly closing?: () => boolean
 }
@@ -68,7 +78,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     requestTimeout: 60_000,
     return503OnClosing: false,
     clientErrorHandler: refuseUnparsed(options.random),
-    frameworkErrors: (error, request, reply) => void refuse(request as FastifyRequest, reply as FastifyReply, error, options),
+    frameworkErrors: (error, request, reply) =>
+      void refuse(request as FastifyRequest, reply as FastifyReply, error, options),
   })
   app.decorateRequest('startedMs', 0)
   app.decorateRequest('route_', undefined)
@@ -89,7 +100,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
       done(new Fault('invalid_body', { message: 'The request is not valid HTTP: it has no Host header.' }))
     } else if (request.is404) {
       // here and not in the handler, which would read the body first and complain of that
-      done(new Fault('not_found', { message: `There is nothing at ${request.method} ${request.url.split('?')[0]?.slice(0, PATH_SHOWN_MAX)}. See /openapi.json for every path.` }))
+      done(
+        new Fault('not_found', {
+          message: `There is nothing at ${request.method} ${request.url.split('?')[0]?.slice(0, PATH_SHOWN_MAX)}. See /openapi.json for every path.`,
+        }),
+      )
     } else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -130,7 +145,8 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
       request.route_ = declared
       request.caller_ = await callerOf(request, declared.access, options.authenticator)
       await options.admit?.(request, declared, request.caller_, reply)
-      if (declared.access === 'session' && request.caller_?.credential.kind !== 'session') throw new Fault('access_token_required')
+      if (declared.access === 'session' && request.caller_?.credential.kind !== 'session')
+        throw new Fault('access_token_required')
     },
     handler: async (request, reply) =>
       declared.handle({
@@ -146,9 +162,14 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
   })
 }
 
-const tokenOf = (request: FastifyRequest): string | undefined => /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+const tokenOf = (request: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
 
-async function callerOf(request: FastifyRequest, access: Access, authenticator: Authenticator): Promise<Caller | undefined> {
+async function callerOf(
+  request: FastifyRequest,
+  access: Access,
+  authenticator: Authenticator,
+): Promise<Caller | undefined> {
   if (access === 'public') return undefined
   const token = tokenOf(request)
   if (token === undefined) throw new Fault('unauthorized')
@@ -191,11 +212,21 @@ function parseJsonBodies(app: FastifyInstance): void {
 }
 
 /** Turns whatever was thrown into the documented body. */
-async function refuse(request: FastifyRequest, reply: FastifyReply, error: unknown, options: ServerOptions): Promise<FastifyReply> {
+async function refuse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+  options: ServerOptions,
+): Promise<FastifyReply> {
   let fault = faultFrom(error)
   const declared = request.route_
   // a remembered credential may be dead by now: then that is the answer, whatever else was wrong
-  if (declared?.access === 'spending' && request.caller_ && fault.refusal.status < 500 && fault.refusal.type !== 'authentication_error') {
+  if (
+    declared?.access === 'spending' &&
+    request.caller_ &&
+    fault.refusal.status < 500 &&
+    fault.refusal.type !== 'authentication_error'
+  ) {
     try {
       await options.authenticator.authenticate(tokenOf(request) ?? '')
     } catch (dead) {
@@ -204,7 +235,10 @@ async function refuse(request: FastifyRequest, reply: FastifyReply, error: unkno
   }
   if (declared && options.refused) fault = await options.refused(request, declared, fault, reply)
   if (declared && !declared.refuses.includes(fault.code) && !impliedRefusals(declared).includes(fault.code)) {
-    options.onFault(request.id, new Error(`${declared.method} ${declared.path} does not declare ${fault.code}`, { cause: error }))
+    options.onFault(
+      request.id,
+      new Error(`${declared.method} ${declared.path} does not declare ${fault.code}`, { cause: error }),
+    )
   } else if (fault.refusal.status >= 500) {
     options.onFault(request.id, fault.cause ?? fault)
   }
@@ -226,14 +260,21 @@ export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: F
     reply.header('retry-after', String(Math.ceil(ms / 1000))).header('retry-after-ms', String(ms))
   }
   // after a 504 the work may have been done: a client that repeats it by itself could pay twice
-  if (status === 402 || status === 504 || (status === 409 && fault.code !== 'request_in_progress')) reply.header('x-should-retry', 'false')
+  if (status === 402 || status === 504 || (status === 409 && fault.code !== 'request_in_progress'))
+    reply.header('x-should-retry', 'false')
   const nested = request.headers['x-error-format'] === 'openai'
   return reply
     .code(status)
     .header('cache-control', 'no-store')
     .header('content-type', 'application/json; charset=utf-8')
     .serializer((value: unknown) => value as string)
-    .send(JSON.stringify(nested ? { error: { ...body, error: undefined, message: fault.message, type, code: fault.code, param: null } } : body))
+    .send(
+      JSON.stringify(
+        nested
+          ? { error: { ...body, error: undefined, message: fault.message, type, code: fault.code, param: null } }
+          : body,
+      ),
+    )
 }
 
 /** PostgreSQL's code for a statement that took longer than it may. */
@@ -264,12 +305,20 @@ function faultFrom(error: unknown): Fault {
 
 /** Bytes that are no HTTP request never reach a route; they get the documented body all the same. */
 function refuseUnparsed(random: Random) {
-  return (error: Error & { code?: string }, socket: { writable: boolean; destroyed: boolean; end(text: string): void; destroy(): void }): void => {
+  return (
+    error: Error & { code?: string },
+    socket: { writable: boolean; destroyed: boolean; end(text: string): void; destroy(): void },
+  ): void => {
     if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
       socket.destroy()
       return
     }
-    const code = error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'invalid_body'
+    const code =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? 'headers_too_large'
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? 'request_timeout'
+          : 'invalid_body'
     const id = requestId(random)
     const fault = new Fault(code, code === 'invalid_body' ? { message: 'The request is not valid HTTP.' } : {})
     const body = JSON.stringify(errorBody(fault, id))

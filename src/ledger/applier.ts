@@ -85,7 +85,8 @@ class FlushingApplier implements Applier {
     if (operation.operation === 'reserve') {
       if (this.#closed) return Promise.reject(new Fault('shutting_down', { retryAfterMs: 1000 }))
       if (this.#failing) return Promise.reject(new Fault('unavailable', { retryAfterMs: 1000 }))
-      if (this.#queue.length >= this.#options.queueMax) return Promise.reject(new Fault('overloaded', { retryAfterMs: 1000 }))
+      if (this.#queue.length >= this.#options.queueMax)
+        return Promise.reject(new Fault('overloaded', { retryAfterMs: 1000 }))
     }
     return new Promise<Applied>((settle, refuse) => {
       this.#queue.push({ operation, submittedMs: this.#options.clock.monotonicMs(), settle, refuse })
@@ -166,7 +167,10 @@ class FlushingApplier implements Applier {
   async #divide(batch: readonly Pending[], error: unknown): Promise<void> {
     const [first] = batch
     if (first && batch.length === 1) {
-      this.#options.onTrouble?.(`the ledger refused ${first.operation.operation} of hold ${first.operation.holdId}`, error)
+      this.#options.onTrouble?.(
+        `the ledger refused ${first.operation.operation} of hold ${first.operation.holdId}`,
+        error,
+      )
       this.abandoned.delete(first.operation.holdId)
       first.refuse?.(error)
       return
@@ -183,7 +187,12 @@ class FlushingApplier implements Applier {
       this.abandoned.delete(holdId)
       return
     }
-    this.submit({ operation: 'void', holdId, outcome: 'failed', reason: 'the caller was answered 503 before the hold was known' }).then(
+    this.submit({
+      operation: 'void',
+      holdId,
+      outcome: 'failed',
+      reason: 'the caller was answered 503 before the hold was known',
+    }).then(
       () => this.abandoned.delete(holdId),
       (error: unknown) => this.#options.onTrouble?.('an abandoned hold is not released yet', error),
     )

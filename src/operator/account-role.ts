@@ -41,10 +41,7 @@ async function change(
     } as const
     const done = await db.transaction().execute((tx) => changeRole(tx, { accountId: id, role }, by))
     if ('refused' in done)
-      throw new OperatorFault(
-        exitCodes.conflict,
-        `Account ${id} was left as it is. ${refusals[done.refused]}`,
-      )
+      throw new OperatorFault(exitCodes.conflict, `Account ${id} was left as it is. ${refusals[done.refused]}`)
     const changed = done.before !== role
     print(around, options, {
       data: { account_id: id, role, changed },

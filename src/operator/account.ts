@@ -23,9 +23,7 @@ const SHOWN_MAX = 100
 export const accountCommands: AddCommands = (program, around) => {
   const account = program.command('account').description('owners and Agents')
   withJson(account.command('create').description('create an account'))
-    .addOption(
-      new Option('--type <type>', 'who it is').choices(['owner', 'agent']).makeOptionMandatory(),
-    )
+    .addOption(new Option('--type <type>', 'who it is').choices(['owner', 'agent']).makeOptionMandatory())
     .option('--wallet <address>', 'wallet address, unique', parseWallet)
     .option('--email <address>', 'e-mail address', parseEmail)
     .option('--label <text>', 'a name for people', parseText)
@@ -33,9 +31,7 @@ export const accountCommands: AddCommands = (program, around) => {
   withJson(
     account
       .command('show <account>')
-      .description(
-        'show an account (id, wallet or e-mail address): balance by bucket, keys, link, holds',
-      ),
+      .description('show an account (id, wallet or e-mail address): balance by bucket, keys, link, holds'),
   ).action((named: string, options: { json?: boolean }) => show(around, named, options))
   accountStatusCommands(account, around)
   accountRoleCommand(account, around)
@@ -78,11 +74,7 @@ async function insertAccount(db: Database, wanted: NewAccount): Promise<bigint> 
   }
 }
 
-async function show(
-  around: ProgramSurroundings,
-  named: string,
-  options: { json?: boolean },
-): Promise<void> {
+async function show(around: ProgramSurroundings, named: string, options: { json?: boolean }): Promise<void> {
   await withDatabase(around, 'reading the account', async ({ db }) => {
     const account = await findAccount(db, named)
     const buckets = await store.buckets(db, account.id)
@@ -159,16 +151,11 @@ const bucketRow = (bucket: store.BucketRow): string[] => [
   bucket.kind,
   amount(bucket.posted_micro),
   amount(bucket.held_micro),
-  bucket.expires_at === null
-    ? 'never'
-    : `${time(bucket.expires_at)}${bucket.expired ? ' (expired)' : ''}`,
+  bucket.expires_at === null ? 'never' : `${time(bucket.expires_at)}${bucket.expired ? ' (expired)' : ''}`,
 ]
 
-const section = (
-  title: string,
-  head: readonly string[],
-  rows: ReadonlyArray<readonly string[]>,
-): string => (rows.length === 0 ? '' : `\n${title}\n${table(head, rows)}`)
+const section = (title: string, head: readonly string[], rows: ReadonlyArray<readonly string[]>): string =>
+  rows.length === 0 ? '' : `\n${title}\n${table(head, rows)}`
 
 function accountData(account: AccountRow) {
   return { ...account, wallet_address: shownWallet(account) }
@@ -184,12 +171,7 @@ function accountFields(account: AccountRow): Array<readonly [string, string | nu
     ['e-mail', account.email],
     ['label', account.label],
     ['created', time(account.created_at)],
-    [
-      'owner',
-      account.owner_account_id === null
-        ? null
-        : `${account.owner_account_id} (${account.billing_mode})`,
-    ],
+    ['owner', account.owner_account_id === null ? null : `${account.owner_account_id} (${account.billing_mode})`],
   ]
 }
 

@@ -15,8 +15,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-const use = (code: string) =>
-  database.db.transaction().execute((tx) => consumeInvitation(tx, invitationHash(code)))
+const use = (code: string) => database.db.transaction().execute((tx) => consumeInvitation(tx, invitationHash(code)))
 
 async function invite(...more: string[]): Promise<{ id: string; code: string }> {
   const ran = await terminal.run(['owner', 'invite', '--json', ...more])
@@ -62,9 +61,10 @@ test('an invitation that expired or was revoked admits nobody, and both are list
     { action: 'create.invitation', reason: null },
     { action: 'revoke.invitation', reason: 'leaked' },
   ])
-  expect(
-    await terminal.run(['owner', 'revoke-invitation', '999999', '--reason', 'x']),
-  ).toMatchObject({ exitCode: 1, err: expect.stringContaining('no invitation 999999') })
+  expect(await terminal.run(['owner', 'revoke-invitation', '999999', '--reason', 'x'])).toMatchObject({
+    exitCode: 1,
+    err: expect.stringContaining('no invitation 999999'),
+  })
 })
 
 test('without options an invitation is for one account and thirty days', async () => {
@@ -79,9 +79,7 @@ test('without options an invitation is for one account and thirty days', async (
 test('the note says for whom it is; quiet prints the code alone; a wrong number of uses is refused', async () => {
   const ran = await terminal.run(['owner', 'invite', '--email', 'grace@example.com', '--quiet'])
   expect(ran.out).toMatch(/^inv_\w+\n$/)
-  expect((await terminal.run(['owner', 'invitations', '--limit', '1'])).out).toContain(
-    'grace@example.com',
-  )
+  expect((await terminal.run(['owner', 'invitations', '--limit', '1'])).out).toContain('grace@example.com')
   for (const uses of ['0', '-1', '1.5', '100001'])
     expect((await terminal.run(['owner', 'invite', `--uses=${uses}`])).exitCode).toBe(2)
 })
@@ -91,8 +89,7 @@ test('an owner is made an admin and an ordinary user again; an Agent is left as 
     const ran = await terminal.run(['account', 'create', '--type', type, '--json'])
     return String(ran.json<{ account: { id: number } }>().account.id)
   }
-  const role = (id: string, to: string) =>
-    terminal.run(['account', 'role', id, to, '--reason', 'a test'])
+  const role = (id: string, to: string) => terminal.run(['account', 'role', id, to, '--reason', 'a test'])
   const owner = await create('owner')
   expect((await role(owner, 'admin')).out).toBe(`Account ${owner} is now admin (it was user).\n`)
   expect((await role(owner, 'admin')).out).toContain('is admin already')

@@ -16,11 +16,7 @@ export const ownerCommands: AddCommands = (program, around) => {
   const owner = program.command('owner').description('invitation codes for new owners')
   withJson(owner.command('invite').description('make an invitation code; it is printed once'))
     .option('--uses <n>', 'how many accounts it admits', parseUses, 1)
-    .option(
-      '--expires <when>',
-      '90d, 12h, a date or an RFC 3339 time (default: 30d)',
-      parseExpiry(around.clock),
-    )
+    .option('--expires <when>', '90d, 12h, a date or an RFC 3339 time (default: 30d)', parseExpiry(around.clock))
     .option('--email <address>', 'for whom it is, as a note; anybody can use it', parseText)
     .option('--quiet', 'print the code alone')
     .action((options: NewInvitation) => invite(around, options))
@@ -73,10 +69,7 @@ async function invite(around: ProgramSurroundings, options: NewInvitation): Prom
   })
 }
 
-async function show(
-  around: ProgramSurroundings,
-  options: { limit: number; json?: boolean },
-): Promise<void> {
+async function show(around: ProgramSurroundings, options: { limit: number; json?: boolean }): Promise<void> {
   await withDatabase(around, 'listing invitations', async ({ db }) => {
     const rows = await list(db, options.limit)
     print(around, options, {
@@ -129,7 +122,6 @@ function stateOf(row: InvitationRow): 'open' | 'used up' | 'expired' | 'revoked'
 
 function parseUses(text: string): number {
   const uses = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (uses < 1 || uses > USES_MAX)
-    throw new InvalidArgumentError(`It takes a whole number from 1 to ${USES_MAX}.`)
+  if (uses < 1 || uses > USES_MAX) throw new InvalidArgumentError(`It takes a whole number from 1 to ${USES_MAX}.`)
   return uses
 }

@@ -29,8 +29,7 @@ function server() {
   })
 }
 
-const me = (id: bigint) =>
-  server().inject({ url: '/v1/me', headers: { authorization: `Bearer ${id}` } })
+const me = (id: bigint) => server().inject({ url: '/v1/me', headers: { authorization: `Bearer ${id}` } })
 
 test('an account reads itself: absent text is empty, the address is checksummed', async () => {
   const id = await database.db.transaction().execute((tx) =>

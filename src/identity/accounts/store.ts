@@ -76,17 +76,9 @@ export async function insert(
 }
 
 /** Sets the status under the family's lock, so that money that is being held is decided before or after, never halfway. */
-export async function setStatus(
-  tx: Tx,
-  id: bigint,
-  status: AccountRow['status'],
-): Promise<boolean> {
+export async function setStatus(tx: Tx, id: bigint, status: AccountRow['status']): Promise<boolean> {
   await sql`select ledger_lock_families(array[${id}::bigint])`.execute(tx)
-  const { numUpdatedRows } = await tx
-    .updateTable('accounts')
-    .set({ status })
-    .where('id', '=', id)
-    .executeTakeFirst()
+  const { numUpdatedRows } = await tx.updateTable('accounts').set({ status }).where('id', '=', id).executeTakeFirst()
   return numUpdatedRows > 0n
 }
 
@@ -101,15 +93,9 @@ export async function link(
     label?: string
   },
 ): Promise<bigint> {
-  await sql`select ledger_lock_families(array[${wanted.agentId}::bigint, ${wanted.ownerId}::bigint])`.execute(
-    tx,
-  )
+  await sql`select ledger_lock_families(array[${wanted.agentId}::bigint, ${wanted.ownerId}::bigint])`.execute(tx)
   // a budget without limits still counts what the owner's money was held and spent for
-  const budget = await tx
-    .insertInto('budgets')
-    .values(wanted.budget)
-    .returning('id')
-    .executeTakeFirstOrThrow()
+  const budget = await tx.insertInto('budgets').values(wanted.budget).returning('id').executeTakeFirstOrThrow()
   await tx
     .insertInto('agent_links')
     .values({
@@ -120,11 +106,7 @@ export async function link(
       agent_label: wanted.label ?? '',
     })
     .execute()
-  await tx
-    .updateTable('accounts')
-    .set({ family_id: wanted.ownerId })
-    .where('id', '=', wanted.agentId)
-    .execute()
+  await tx.updateTable('accounts').set({ family_id: wanted.ownerId }).where('id', '=', wanted.agentId).execute()
   return budget.id
 }
 
@@ -154,8 +136,5 @@ export async function noteProof(tx: Tx, walletAddress: string): Promise<void> {
 /** True for the error of a wallet that belongs to an account already: whoever meets it looks again and finds that account. */
 export function isWalletTaken(error: unknown): boolean {
   const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }
-  return (
-    code === '23505' &&
-    (constraint === 'accounts_wallet_address_key' || constraint === 'account_wallets_pkey')
-  )
+  return code === '23505' && (constraint === 'accounts_wallet_address_key' || constraint === 'account_wallets_pkey')
 }

@@ -12,8 +12,7 @@ export function agentSignInRoutes(deps: AgentSignInDeps): Route[] {
       method: 'POST',
       path: '/v1/auth/challenge',
       summary: "Get a text to sign with an Agent's wallet.",
-      description:
-        'Valid for 5 minutes, once. At most 5 are open for a wallet: a sixth takes the place of the oldest.',
+      description: 'Valid for 5 minutes, once. At most 5 are open for a wallet: a sixth takes the place of the oldest.',
       tag: 'Sign-in',
       access: 'public',
       limit: 'auth',
@@ -48,8 +47,7 @@ export function agentSignInRoutes(deps: AgentSignInDeps): Route[] {
     route({
       method: 'POST',
       path: '/v1/auth/verify',
-      summary:
-        'Sign an Agent in by the signature of its challenge; an unknown wallet becomes an account.',
+      summary: 'Sign an Agent in by the signature of its challenge; an unknown wallet becomes an account.',
       tag: 'Sign-in',
       access: 'public',
       limit: 'auth',

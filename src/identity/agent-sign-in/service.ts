@@ -50,10 +50,8 @@ export async function signInAgent(
   answer: { challengeId: string; signature: string; device: string | undefined; address: string },
 ): Promise<AgentSignedIn> {
   const { address } = answer
-  const challenge = await provenChallenge(
-    deps.db,
-    { ...answer, purpose: PURPOSE },
-    (wallet, check) => deps.signInGuard.attempt({ wallet, address }, check),
+  const challenge = await provenChallenge(deps.db, { ...answer, purpose: PURPOSE }, (wallet, check) =>
+    deps.signInGuard.attempt({ wallet, address }, check),
   )
   const signIn = () => consumeAndSignIn(deps, challenge, answer.device)
   // when the wallet got its account elsewhere at this moment, the whole transaction was undone: it finds that account now

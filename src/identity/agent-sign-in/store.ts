@@ -4,10 +4,7 @@ import type { Tx } from '../../db/database.ts'
 export async function lockAccountOf(
   tx: Tx,
   walletAddress: string,
-): Promise<
-  | { id: bigint; account_type: 'owner' | 'agent'; status: 'active' | 'banned' | 'deactivated' }
-  | undefined
-> {
+): Promise<{ id: bigint; account_type: 'owner' | 'agent'; status: 'active' | 'banned' | 'deactivated' } | undefined> {
   return tx
     .selectFrom('account_wallets')
     .innerJoin('accounts', 'accounts.id', 'account_wallets.account_id')

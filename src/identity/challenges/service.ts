@@ -83,8 +83,7 @@ export async function provenChallenge(
   const challenge = await store.findOpen(db, answer.challengeId, [answer.purpose].flat())
   if (!challenge) throw new Fault('invalid_challenge')
   return guarded(challenge.wallet_address, async () => {
-    if ((await signerOf(challenge.message, answer.signature)) === challenge.wallet_address)
-      return challenge
+    if ((await signerOf(challenge.message, answer.signature)) === challenge.wallet_address) return challenge
     await store.countFailure(db, challenge.id)
     throw new Fault('invalid_signature')
   })

@@ -23,9 +23,7 @@ const open = sql<boolean>`consumed_at is null and expires_at > now() and failed_
 export async function lockWallet(tx: Tx, walletAddress: string): Promise<Date> {
   const { rows } = await sql<{
     now: Date
-  }>`select now(), pg_advisory_xact_lock(hashtextextended(${`challenge:${walletAddress}`}, 0))`.execute(
-    tx,
-  )
+  }>`select now(), pg_advisory_xact_lock(hashtextextended(${`challenge:${walletAddress}`}, 0))`.execute(tx)
   return rows[0]?.now as Date
 }
 
@@ -50,9 +48,7 @@ export async function insert(
       select id from challenges where wallet_address = ${challenge.walletAddress} and purpose = ${challenge.purpose} and ${open}
       order by created_at desc, id desc offset ${openMax - 1}
     )
-    delete from challenges where id in (select id from lapsed union all select id from surplus)`.execute(
-    tx,
-  )
+    delete from challenges where id in (select id from lapsed union all select id from surplus)`.execute(tx)
   await tx
     .insertInto('challenges')
     .values({
@@ -76,14 +72,7 @@ export async function findOpen(
 ): Promise<OpenChallenge | undefined> {
   return db
     .selectFrom('challenges')
-    .select([
-      'id',
-      'wallet_address',
-      'message',
-      'owner_account_id',
-      'agent_account_id',
-      'delegation_id',
-    ])
+    .select(['id', 'wallet_address', 'message', 'owner_account_id', 'agent_account_id', 'delegation_id'])
     .where('id', '=', id)
     .where('purpose', 'in', purposes)
     .where(open)

@@ -62,11 +62,7 @@ export async function revoke(tx: Tx, id: bigint): Promise<boolean | undefined> {
     .forUpdate()
     .executeTakeFirst()
   if (before?.revoked_at === null)
-    await tx
-      .updateTable('invitations')
-      .set({ revoked_at: sql<Date>`now()` })
-      .where('id', '=', id)
-      .execute()
+    await tx.updateTable('invitations').set({ revoked_at: sql<Date>`now()` }).where('id', '=', id).execute()
   return before && before.revoked_at === null
 }
 

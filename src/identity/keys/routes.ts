@@ -94,11 +94,7 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
       replies: { 200: Done },
       refuses: [],
       handle: async ({ caller, requestId }) => {
-        await revokeKeys(
-          deps,
-          { accountId: caller.accountId },
-          byAccount(caller.accountId, requestId),
-        )
+        await revokeKeys(deps, { accountId: caller.accountId }, byAccount(caller.accountId, requestId))
         return { ok: true, request_id: requestId }
       },
     }),
@@ -149,9 +145,7 @@ function createRoute(deps: KeyRouteDeps): Route {
 }
 
 /** undefined when nothing is limited: then there is no budget to keep. */
-function limitsOf(
-  budget: Static<typeof BudgetBody> | null | undefined,
-): store.BudgetLimits | undefined {
+function limitsOf(budget: Static<typeof BudgetBody> | null | undefined): store.BudgetLimits | undefined {
   const limit = (value: number | null | undefined): bigint | null =>
     value === null || value === undefined ? null : BigInt(value)
   const limits = {

@@ -107,8 +107,7 @@ export function keyAuthenticator(deps: KeyDeps): Authenticator & { flushUsed(): 
       accountId: row.account_id,
       credential: { kind: 'api_key', id: row.id },
     }
-    if (remembered.size >= REMEMBERED_MAX)
-      remembered.delete(remembered.keys().next().value as string)
+    if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value as string)
     remembered.set(hash.toString('base64'), caller)
     return { caller, row }
   }
@@ -117,16 +116,13 @@ export function keyAuthenticator(deps: KeyDeps): Authenticator & { flushUsed(): 
     async authenticate(token) {
       const { caller, row } = await lookUp(token)
       if (!row.alive) throw new Fault('unauthorized')
-      if (row.status !== 'active')
-        throw new Fault(row.status === 'banned' ? 'account_banned' : 'account_deactivated')
+      if (row.status !== 'active') throw new Fault(row.status === 'banned' ? 'account_banned' : 'account_deactivated')
       used.add(row.id)
       return caller
     },
     async recognise(token) {
       if (!isWellFormed(token)) throw new Fault('unauthorized')
-      const caller =
-        remembered.get(keyHash(token, deps.pepper).toString('base64')) ??
-        (await lookUp(token)).caller
+      const caller = remembered.get(keyHash(token, deps.pepper).toString('base64')) ?? (await lookUp(token)).caller
       used.add(caller.credential.id)
       return caller
     },

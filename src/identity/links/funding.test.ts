@@ -53,13 +53,14 @@ test.each(['owner', 'agent'] as const)(
     expect(ended.json).toMatchObject({ ok: true, request_id: expect.stringMatching(/^req_/) })
     expect(code(await servers.chat(agent.apiKey))).toEqual([402, 'insufficient_credits'])
     expect((await steps.agentsOf(owner)).data).toEqual([])
-    expect(
-      (await servers.send('GET', '/v1/me', { token: agent.apiKey })).json.account,
-    ).not.toHaveProperty('owner_account_id')
+    expect((await servers.send('GET', '/v1/me', { token: agent.apiKey })).json.account).not.toHaveProperty(
+      'owner_account_id',
+    )
     expect(code(await steps.unlink(owner, agent.accountId))).toEqual([404, 'agent_not_linked'])
-    expect(
-      code(await servers.send('DELETE', '/v1/me/owner-link', { token: agent.accessToken })),
-    ).toEqual([404, 'owner_link_not_found'])
+    expect(code(await servers.send('DELETE', '/v1/me/owner-link', { token: agent.accessToken }))).toEqual([
+      404,
+      'owner_link_not_found',
+    ])
     const again = await steps.link(owner, wallet.address)
     expect(again.json.data).toMatchObject({
       label: '',

@@ -1,9 +1,4 @@
-import {
-  type Answer,
-  newWallet,
-  type SignedInPerson,
-  type TestServers,
-} from '../../../test/servers.ts'
+import { type Answer, newWallet, type SignedInPerson, type TestServers } from '../../../test/servers.ts'
 
 /** The status and code of an answer. */
 export const code = (answer: Answer) => [answer.status, answer.json.code]

@@ -58,21 +58,20 @@ test('an unknown wallet gets an Agent account that its key signs in to later, wi
   const agent = await servers.signIn(wallet)
   expect(agent.accountId).toBe(BigInt(json.data.id))
   expect(agent.apiKey).toMatch(/^fbx_/)
-  expect(
-    (await servers.send('GET', '/v1/me/wallets', { token: agent.accessToken })).json.data[0]
-      .verified_at,
-  ).toMatch(/Z$/)
-  expect((await servers.send('GET', '/v1/me', { token: agent.apiKey })).json.account).toMatchObject(
-    { owner_account_id: Number(owner.accountId), billing_mode: 'owner_only' },
+  expect((await servers.send('GET', '/v1/me/wallets', { token: agent.accessToken })).json.data[0].verified_at).toMatch(
+    /Z$/,
   )
+  expect((await servers.send('GET', '/v1/me', { token: agent.apiKey })).json.account).toMatchObject({
+    owner_account_id: Number(owner.accountId),
+    billing_mode: 'owner_only',
+  })
 })
 
 test("an owner reads its Agents by page, newest first, with key or token, and nobody else's", async () => {
   const owner = await servers.owner()
   await steps.pair()
   const ids: number[] = []
-  for (let count = 0; count < 3; count++)
-    ids.unshift((await steps.link(owner, newWallet().address)).json.data.id)
+  for (let count = 0; count < 3; count++) ids.unshift((await steps.link(owner, newWallet().address)).json.data.id)
   const { json: made } = await servers.send('POST', '/v1/me/api-keys', {
     token: owner.accessToken,
     body: {},
@@ -86,10 +85,7 @@ test("an owner reads its Agents by page, newest first, with key or token, and no
 
 test('an Agent has one owner at most: a second link is refused, whoever asks', async () => {
   const { owner, wallet } = await steps.pair()
-  expect(code(await steps.link(await servers.owner(), wallet.address))).toEqual([
-    409,
-    'agent_already_linked',
-  ])
+  expect(code(await steps.link(await servers.owner(), wallet.address))).toEqual([409, 'agent_already_linked'])
   const again = await steps.link(owner, wallet.address)
   expect(code(again)).toEqual([409, 'agent_already_linked'])
   expect(again.json.message).toContain('linked to this account already')
@@ -100,10 +96,10 @@ test("an owner's wallet cannot be linked, neither its first nor a later one", as
   await servers.owner(first.address)
   expect(code(await steps.link(owner, first.address))).toEqual([409, 'wallet_belongs_to_owner'])
   const [other, later] = [await servers.owner(newWallet().address), newWallet()]
-  await servers.database.sql(
-    'insert into account_wallets (address, account_id, added_by) values ($1, $2, $2)',
-    [later.address.toLowerCase(), other.accountId],
-  )
+  await servers.database.sql('insert into account_wallets (address, account_id, added_by) values ($1, $2, $2)', [
+    later.address.toLowerCase(),
+    other.accountId,
+  ])
   expect(code(await steps.link(owner, later.address))).toEqual([409, 'wallet_belongs_to_owner'])
 })
 
@@ -126,9 +122,10 @@ test('only owners have Agents, only access tokens change them, and an owner has 
       ])
     expect(code(await servers.send(method, path, { body }))).toEqual([401, 'unauthorized'])
   }
-  expect(
-    code(await servers.send('DELETE', '/v1/me/owner-link', { token: owner.accessToken })),
-  ).toEqual([403, 'agent_account_required'])
+  expect(code(await servers.send('DELETE', '/v1/me/owner-link', { token: owner.accessToken }))).toEqual([
+    403,
+    'agent_account_required',
+  ])
   expect(code(await servers.send('DELETE', '/v1/me/owner-link', { token: agent.apiKey }))).toEqual([
     403,
     'access_token_required',
@@ -139,10 +136,7 @@ test("another owner's Agent and one that does not exist are the same nothing", a
   const { agent } = await steps.pair()
   const stranger = await servers.owner()
   for (const id of [agent.accountId, 999_999_999n]) {
-    expect(code(await steps.change(stranger, id, { funding_paused: true }))).toEqual([
-      404,
-      'agent_not_linked',
-    ])
+    expect(code(await steps.change(stranger, id, { funding_paused: true }))).toEqual([404, 'agent_not_linked'])
     expect(code(await steps.unlink(stranger, id))).toEqual([404, 'agent_not_linked'])
   }
 })
@@ -151,12 +145,7 @@ test.each<[string, Record<string, unknown>, string, string]>([
   ['no address', { agent_wallet_address: '0x12' }, 'invalid_field', 'agent_wallet_address'],
   ['an unknown billing mode', { billing_mode: 'nobody' }, 'invalid_field', 'billing_mode'],
   ['a negative limit', { budget: { daily_micro: -1 } }, 'invalid_field', 'budget.daily_micro'],
-  [
-    'a limit with a fraction',
-    { budget: { daily_micro: 1.5 } },
-    'invalid_field',
-    'budget.daily_micro',
-  ],
+  ['a limit with a fraction', { budget: { daily_micro: 1.5 } }, 'invalid_field', 'budget.daily_micro'],
   ['an unknown limit', { budget: { weekly_micro: 1 } }, 'unknown_field', 'budget.weekly_micro'],
   ['a label with a line break', { label: 'a\nb' }, 'invalid_field', 'label'],
   ['a label of 101 characters', { label: 'x'.repeat(101) }, 'invalid_field', 'label'],
@@ -196,17 +185,13 @@ test('a change leaves what it does not name, limit by limit, and null takes limi
     funding_paused: true,
     budget: { total_micro: 20 },
   })
-  expect(
-    (await steps.change(owner, agent.accountId, { budget: null })).json.data.budget,
-  ).toMatchObject({
+  expect((await steps.change(owner, agent.accountId, { budget: null })).json.data.budget).toMatchObject({
     per_call_micro: null,
     daily_micro: null,
     monthly_micro: null,
     total_micro: null,
   })
-  expect((await steps.change(owner, agent.accountId, {})).json.data).toEqual(
-    (await steps.agentsOf(owner)).data[0],
-  )
+  expect((await steps.change(owner, agent.accountId, {})).json.data).toEqual((await steps.agentsOf(owner)).data[0])
 })
 
 test('who linked, changed and ended what is in the audit log, and what was refused is not', async () => {

@@ -1,10 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import {
-  newWallet,
-  type SignedInPerson,
-  startServers,
-  type TestServers,
-} from '../../../test/servers.ts'
+import { newWallet, type SignedInPerson, startServers, type TestServers } from '../../../test/servers.ts'
 import { microcredits } from '../../kernel/money.ts'
 
 let servers: TestServers
@@ -22,8 +17,7 @@ const link = (owner: SignedInPerson, address: string, at = 0, more: Record<strin
     token: owner.accessToken,
     body: { agent_wallet_address: address, ...more },
   })
-const statuses = (answers: ReadonlyArray<{ status: number }>) =>
-  answers.map(({ status }) => status).sort()
+const statuses = (answers: ReadonlyArray<{ status: number }>) => answers.map(({ status }) => status).sort()
 
 /** An owner with Credits and an Agent that it pays for. */
 async function funded(creditsMicro: bigint, more: Record<string, unknown> = {}) {
@@ -31,10 +25,9 @@ async function funded(creditsMicro: bigint, more: Record<string, unknown> = {}) 
   const [owner, agent] = [await servers.owner(), await servers.signIn(wallet)]
   await servers.grant(owner.accountId, creditsMicro)
   const { json } = await link(owner, wallet.address, 0, { billing_mode: 'owner_only', ...more })
-  const [key] = await servers.database.sql<{ id: string }>(
-    'select id from api_keys where account_id = $1',
-    [agent.accountId],
-  )
+  const [key] = await servers.database.sql<{ id: string }>('select id from api_keys where account_id = $1', [
+    agent.accountId,
+  ])
   return { owner, agent, wallet, linked: json.data, keyId: BigInt(key?.id ?? 0) }
 }
 
@@ -81,9 +74,7 @@ test('of two owners that link one Agent at once, known or unknown, one gets it',
     const wallet = newWallet()
     if (known) await servers.signIn(wallet)
     const owners = await Promise.all(Array.from({ length: 10 }, () => servers.owner()))
-    const answers = await Promise.all(
-      owners.map((owner, index) => link(owner, wallet.address, index % 2)),
-    )
+    const answers = await Promise.all(owners.map((owner, index) => link(owner, wallet.address, index % 2)))
     expect(statuses(answers)).toEqual([200, ...Array(9).fill(409)])
     for (const { json } of answers.filter(({ status }) => status === 409))
       expect(json.code).toBe('agent_already_linked')
@@ -93,10 +84,7 @@ test('of two owners that link one Agent at once, known or unknown, one gets it',
 test('a wallet that is linked and signs in for the first time at once becomes one account', async () => {
   for (let round = 0; round < 5; round++) {
     const [owner, wallet] = [await servers.owner(), newWallet()]
-    const [linked, agent] = await Promise.all([
-      link(owner, wallet.address),
-      servers.signIn(wallet, 1),
-    ])
+    const [linked, agent] = await Promise.all([link(owner, wallet.address), servers.signIn(wallet, 1)])
     expect(BigInt(linked.json.data.id)).toBe(agent.accountId)
   }
 })
@@ -122,8 +110,7 @@ test.each(['owner', 'agent'] as const)(
     expect(Number(row?.held)).toBe(granted.length * 100)
     if (granted.length > 0) expect(row?.payers).toEqual([String(owner.accountId)])
     // what was granted is charged to the one who granted it, though the link is gone
-    for (const answer of await Promise.all(granted.map((made) => end(made, 40n))))
-      expect(answer.kind).toBe('captured')
+    for (const answer of await Promise.all(granted.map((made) => end(made, 40n)))) expect(answer.kind).toBe('captured')
     const [balance] = await servers.database.sql<{ posted: string; held: string }>(
       'select sum(posted_micro) as posted, sum(held_micro) as held from buckets where account_id = $1',
       [owner.accountId],
@@ -145,9 +132,7 @@ test('a budget cut under 200 parallel holds is never overspent', async () => {
     // what was held when the cut took effect may stand; nothing is granted beyond the new limit
     expect(granted.length * 100).toBeLessThanOrEqual(Math.max(cut, budget.windows.total.held_micro))
     await Promise.all(granted.map((made) => end(made, 100n)))
-    const [{ budget: after }] = (
-      await servers.send('GET', '/v1/me/agents', { token: owner.accessToken })
-    ).json.data
+    const [{ budget: after }] = (await servers.send('GET', '/v1/me/agents', { token: owner.accessToken })).json.data
     expect(after.windows.total).toEqual({ spent_micro: granted.length * 100, held_micro: 0 })
   }
 })
@@ -157,14 +142,10 @@ test('200 parallel holds after a cut get exactly what it leaves, and after a rai
     budget: { daily_micro: 1_000_000 },
   })
   await patch(owner, linked.id, { budget: { daily_micro: 2_500 } })
-  const granted = (await Promise.all(holds(agent.accountId, keyId, 200, 100n))).filter(
-    (made) => made !== undefined,
-  )
+  const granted = (await Promise.all(holds(agent.accountId, keyId, 200, 100n))).filter((made) => made !== undefined)
   expect(granted).toHaveLength(25)
   await patch(owner, linked.id, { budget: { daily_micro: 4_000 } })
-  const more = (await Promise.all(holds(agent.accountId, keyId, 200, 100n))).filter(
-    (made) => made !== undefined,
-  )
+  const more = (await Promise.all(holds(agent.accountId, keyId, 200, 100n))).filter((made) => made !== undefined)
   expect(more).toHaveLength(15)
   await Promise.all([...granted, ...more].map((made) => end(made, 0n)))
 })
@@ -197,6 +178,5 @@ test('links, changes and unlinks of one Agent by both sides at once leave one st
   ]).flat()
   const held = holds(agent.accountId, keyId, 100, 10n)
   for (const answer of await Promise.all(work)) expect([200, 404, 409]).toContain(answer.status)
-  for (const made of (await Promise.all(held)).filter((made) => made !== undefined))
-    await end(made, 10n)
+  for (const made of (await Promise.all(held)).filter((made) => made !== undefined)) await end(made, 10n)
 })

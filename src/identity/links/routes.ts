@@ -3,14 +3,7 @@ import { getAddress } from 'viem/utils'
 import { Closed, IdParameter, Integer, integer, Micro, Nullable, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { BudgetLimits } from '../accounts/store.ts'
-import {
-  changeAgent,
-  type LinkDeps,
-  leaveOwner,
-  linkAgent,
-  listAgents,
-  unlinkAgent,
-} from './service.ts'
+import { changeAgent, type LinkDeps, leaveOwner, linkAgent, listAgents, unlinkAgent } from './service.ts'
 import type { LinkedAgent } from './store.ts'
 
 const LIMIT_DEFAULT = 50
@@ -140,8 +133,7 @@ function changeRoute(deps: LinkDeps): Route {
   return route({
     method: 'PATCH',
     path: '/v1/me/agents/:id',
-    summary:
-      'Change label, billing mode or limits of an Agent, or stop paying for it: funding_paused.',
+    summary: 'Change label, billing mode or limits of an Agent, or stop paying for it: funding_paused.',
     description:
       'What is not sent stays, limit by limit; "budget": null takes every limit away. It decides every hold that begins after the answer; open calls keep what they hold.',
     tag: 'Agents',

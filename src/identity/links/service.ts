@@ -3,13 +3,7 @@ import type { BillingMode } from '../../db/schema.ts'
 import { assert } from '../../kernel/assert.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { requireAgent, requireOwner } from '../accounts/requirement.ts'
-import {
-  accountOfWallet,
-  type BudgetLimits,
-  isWalletTaken,
-  link,
-  UNLIMITED,
-} from '../accounts/store.ts'
+import { accountOfWallet, type BudgetLimits, isWalletTaken, link, UNLIMITED } from '../accounts/store.ts'
 import { recordAction } from '../audit-log/service.ts'
 import * as store from './store.ts'
 
@@ -97,11 +91,7 @@ export async function linkAgent(deps: LinkDeps, wanted: NewLink): Promise<store.
 }
 
 /** Changes label, billing mode, limits, or whether the owner funds anything. The next hold is decided by it. Refuses with `agent_not_linked`. */
-export async function changeAgent(
-  deps: LinkDeps,
-  which: Named,
-  change: store.Change,
-): Promise<store.LinkedAgent> {
+export async function changeAgent(deps: LinkDeps, which: Named, change: store.Change): Promise<store.LinkedAgent> {
   await requireOwner(deps.db, which.ownerId)
   return repeating(deps.db, async (tx) => {
     await lockLink(tx, which)
@@ -153,10 +143,7 @@ export async function leaveOwner(
 }
 
 /** Locks both families. Asked before as well, so that nobody can hold up a stranger's Agent. */
-async function lockLink(
-  tx: Tx,
-  { ownerId, agentId }: { ownerId: bigint; agentId: bigint },
-): Promise<void> {
+async function lockLink(tx: Tx, { ownerId, agentId }: { ownerId: bigint; agentId: bigint }): Promise<void> {
   if ((await store.ownerOf(tx, agentId)) !== ownerId) throw new Fault('agent_not_linked')
   await store.lockFamilies(tx, [agentId, ownerId])
   if ((await store.ownerOf(tx, agentId)) !== ownerId) throw new Fault('agent_not_linked')
@@ -214,8 +201,7 @@ async function repeating<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise
     try {
       return await db.transaction().execute(work)
     } catch (error) {
-      if (attempt === ATTEMPTS_MAX || !(store.isWorthRepeating(error) || isWalletTaken(error)))
-        throw error
+      if (attempt === ATTEMPTS_MAX || !(store.isWorthRepeating(error) || isWalletTaken(error))) throw error
     }
   }
 }

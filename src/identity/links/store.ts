@@ -66,11 +66,7 @@ export async function insertAgent(
     email: undefined,
     label: undefined,
   })
-  await tx
-    .updateTable('account_wallets')
-    .set({ added_by: ownerId })
-    .where('account_id', '=', id)
-    .execute()
+  await tx.updateTable('account_wallets').set({ added_by: ownerId }).where('account_id', '=', id).execute()
   return id
 }
 
@@ -107,39 +103,19 @@ export interface Change {
 }
 
 /** Changes a link. The families are locked. The budget stays the same row, so that what it has spent and holds still counts. */
-export async function change(
-  tx: Tx,
-  agentId: bigint,
-  { budget, label, ...others }: Change,
-): Promise<void> {
+export async function change(tx: Tx, agentId: bigint, { budget, label, ...others }: Change): Promise<void> {
   const members = { ...others, ...(label === undefined ? {} : { agent_label: label }) }
   if (Object.keys(members).length > 0)
-    await tx
-      .updateTable('agent_links')
-      .set(members)
-      .where('agent_account_id', '=', agentId)
-      .execute()
+    await tx.updateTable('agent_links').set(members).where('agent_account_id', '=', agentId).execute()
   if (!budget || Object.keys(budget).length === 0) return
   const { numUpdatedRows } = await tx
     .updateTable('budgets')
     .set(budget)
-    .where(
-      'id',
-      '=',
-      tx.selectFrom('agent_links').select('budget_id').where('agent_account_id', '=', agentId),
-    )
+    .where('id', '=', tx.selectFrom('agent_links').select('budget_id').where('agent_account_id', '=', agentId))
     .executeTakeFirst()
   if (numUpdatedRows > 0n) return
-  const { id } = await tx
-    .insertInto('budgets')
-    .values(budget)
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  await tx
-    .updateTable('agent_links')
-    .set({ budget_id: id })
-    .where('agent_account_id', '=', agentId)
-    .execute()
+  const { id } = await tx.insertInto('budgets').values(budget).returning('id').executeTakeFirstOrThrow()
+  await tx.updateTable('agent_links').set({ budget_id: id }).where('agent_account_id', '=', agentId).execute()
 }
 
 /**

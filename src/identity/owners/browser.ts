@@ -15,17 +15,11 @@ export interface CookieScope {
 export function holdsCookie(cookies: string | undefined, stateHash: Buffer): boolean {
   const value = stateHash.toString('base64url')
   // the hash of a secret is compared, so the time that this takes tells nothing
-  return cookiesOf(cookies).some(
-    (cookie) => cookie.name === nameFor(value) && cookie.value === value,
-  )
+  return cookiesOf(cookies).some((cookie) => cookie.name === nameFor(value) && cookie.value === value)
 }
 
 /** Set-Cookie of a new visit. Each visit has a cookie of its own, so that tabs do not disturb each other. */
-export function cookiesFor(
-  cookies: string | undefined,
-  stateHash: Buffer,
-  scope: CookieScope,
-): string[] {
+export function cookiesFor(cookies: string | undefined, stateHash: Buffer, scope: CookieScope): string[] {
   const value = stateHash.toString('base64url')
   const surplus = cookiesOf(cookies).slice(0, -(OPEN_MAX - 1))
   return [

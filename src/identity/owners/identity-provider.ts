@@ -96,16 +96,13 @@ export function identityProvider(
         const claims = tokens.claims()
         assert(claims, 'an answer without an ID token was let through')
         const { iss: issuer, sub: subject } = claims
-        const email =
-          verifiedEmail(claims) ?? (await emailByUserInfo(server, tokens.access_token, subject))
+        const email = verifiedEmail(claims) ?? (await emailByUserInfo(server, tokens.access_token, subject))
         return { issuer, subject, email }
       }),
   }
 }
 
-function discover(
-  settings: IdentityProviderConfig & { clientSecret: string | undefined },
-): Promise<Configuration> {
+function discover(settings: IdentityProviderConfig & { clientSecret: string | undefined }): Promise<Configuration> {
   const { issuer, clientId, clientSecret } = settings
   return discovery(new URL(issuer), clientId, clientSecret, authentication(clientSecret), {
     timeout: TIMEOUT_SECONDS,
@@ -209,13 +206,8 @@ function notIdentified(error: unknown): NotIdentified {
   const status = cause instanceof Response ? cause.status : undefined
   const reason = cause instanceof Error ? (cause as { code?: unknown }).code : undefined
   // fetch rejects with a TypeError when there is no answer
-  const away =
-    code === 'OAUTH_TIMEOUT' ||
-    (status ?? 0) >= 500 ||
-    (error instanceof TypeError && code === undefined)
-  const known = [code ?? message, status, reason, answered].filter(
-    (part) => part !== undefined && part !== '',
-  )
+  const away = code === 'OAUTH_TIMEOUT' || (status ?? 0) >= 500 || (error instanceof TypeError && code === undefined)
+  const known = [code ?? message, status, reason, answered].filter((part) => part !== undefined && part !== '')
   const denied = error instanceof AuthorizationResponseError && error.error === 'access_denied'
   const refusal = denied ? 'sign_in_denied' : away ? 'provider_unavailable' : 'sign_in_failed'
   return new NotIdentified(refusal, [...new Set(known.map(word))].join(', '))

@@ -17,8 +17,7 @@ export async function changeRole(
   by: { actor: Actor; reason: string },
 ): Promise<{ before: AccountRole } | { refused: RoleRefusal }> {
   const account = await find(tx, wanted.accountId)
-  if (account?.account_type === 'agent' && wanted.role === 'admin')
-    return { refused: 'agents_have_no_role' }
+  if (account?.account_type === 'agent' && wanted.role === 'admin') return { refused: 'agents_have_no_role' }
   const before = await store.setRole(tx, wanted)
   if (before === undefined) return { refused: 'no_such_account' }
   if (before !== wanted.role)
@@ -33,10 +32,7 @@ export async function changeRole(
 }
 
 /** Lets an account that was made elsewhere sign in by this identity. False when the identity has an account already. */
-export async function linkIdentity(
-  tx: Tx,
-  wanted: store.Identity & { accountId: bigint },
-): Promise<boolean> {
+export async function linkIdentity(tx: Tx, wanted: store.Identity & { accountId: bigint }): Promise<boolean> {
   if (await store.findOwner(tx, wanted)) return false
   await store.insertIdentity(tx, { ...wanted, invitationId: undefined })
   return true

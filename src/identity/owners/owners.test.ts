@@ -1,13 +1,6 @@
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  Browser,
-  type Landed,
-  landed,
-  type OwnerServer,
-  people,
-  startOwnerServer,
-} from '../../../test/owner-server.ts'
+import { Browser, type Landed, landed, type OwnerServer, people, startOwnerServer } from '../../../test/owner-server.ts'
 import { setStatus } from '../accounts/store.ts'
 
 const silent = createServer((socket) => socket.on('error', () => undefined))
@@ -91,15 +84,12 @@ test('a callback counts once: a second one, one at the same time and one of anot
   expect(landed((await browser.follow(callback)).url)).toEqual({ error: 'sign_in_expired' })
 })
 
-test.each(['state=wrong', 'state=', 'code=x', ''])(
-  'a callback with a wrong state is refused: %s',
-  async (query) => {
-    const browser = new Browser()
-    await browser.callbackOf(server, { as: somebody() })
-    const end = await browser.follow(`${server.url}/v1/auth/oidc/acme/callback?${query}`)
-    expect(landed(end.url)).toEqual({ error: 'sign_in_expired' })
-  },
-)
+test.each(['state=wrong', 'state=', 'code=x', ''])('a callback with a wrong state is refused: %s', async (query) => {
+  const browser = new Browser()
+  await browser.callbackOf(server, { as: somebody() })
+  const end = await browser.follow(`${server.url}/v1/auth/oidc/acme/callback?${query}`)
+  expect(landed(end.url)).toEqual({ error: 'sign_in_expired' })
+})
 
 test('a visit to one provider is not finished at the callback of another', async () => {
   const browser = new Browser()
@@ -165,10 +155,7 @@ test('the same subject and e-mail address at two providers are two owners', asyn
   const email = somebody()
   const ids = []
   for (const by of ['acme', 'globex'])
-    ids.push(
-      (await server.exchange(await new Browser().signIn(server, { as: email, by }))).json.account
-        .id,
-    )
+    ids.push((await server.exchange(await new Browser().signIn(server, { as: email, by }))).json.account.id)
   expect(new Set(ids).size).toBe(2)
 })
 
@@ -176,9 +163,7 @@ test('a code is exchanged once, however many try at once, and within a minute', 
   const end = await new Browser().signIn(server, { as: somebody() })
   const answers = await Promise.all(Array.from({ length: 20 }, () => server.exchange(end)))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-  expect(
-    answers.filter(({ status, json }) => status === 401 && json.error === 'invalid_sign_in_code'),
-  ).toHaveLength(19)
+  expect(answers.filter(({ status, json }) => status === 401 && json.error === 'invalid_sign_in_code')).toHaveLength(19)
   const late = await new Browser().signIn(server, { as: somebody() })
   await server.database.sql('update owner_sign_in_codes set expires_at = now()')
   expect((await server.exchange(late)).status).toBe(401)
@@ -199,19 +184,14 @@ test.each([
   const response = await fetch(`${server.url}/v1/auth/oidc/acme/start?${query}`, {
     redirect: 'manual',
   })
-  expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
-    400,
-    'invalid_parameter',
-  ])
+  expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([400, 'invalid_parameter'])
 })
 
 test('a banned owner is told so, before and after the code was given', async () => {
   const email = somebody()
   const { json } = await server.exchange(await new Browser().signIn(server, { as: email }))
   const end = await new Browser().signIn(server, { as: email })
-  await server.database.db
-    .transaction()
-    .execute((tx) => setStatus(tx, BigInt(json.account.id), 'banned'))
+  await server.database.db.transaction().execute((tx) => setStatus(tx, BigInt(json.account.id), 'banned'))
   expect((await server.exchange(end)).json.error).toBe('account_banned')
   expect(await new Browser().signIn(server, { as: email })).toEqual({ error: 'account_banned' })
 })
@@ -220,9 +200,10 @@ test.each(['away', 'hanging'])(
   'a provider that is %s costs seconds and an error word, not more',
   async (by) => {
     const startedMs = performance.now()
-    expect(await new Browser().signIn(server, { as: 'x', by, query: { return_to: '/y' } })).toEqual(
-      { error: 'provider_unavailable', return_to: '/y' },
-    )
+    expect(await new Browser().signIn(server, { as: 'x', by, query: { return_to: '/y' } })).toEqual({
+      error: 'provider_unavailable',
+      return_to: '/y',
+    })
     expect(performance.now() - startedMs).toBeLessThan(7_000)
   },
   10_000,
@@ -237,9 +218,7 @@ test('a provider that went away during the visit is an error word too', async ()
 
 test('an unknown provider is refused, and the known ones are listed', async () => {
   for (const name of ['nobody', 'constructor'])
-    expect(
-      (await fetch(`${server.url}/v1/auth/oidc/${name}/start`, { redirect: 'manual' })).status,
-    ).toBe(404)
+    expect((await fetch(`${server.url}/v1/auth/oidc/${name}/start`, { redirect: 'manual' })).status).toBe(404)
   const list = await fetch(`${server.url}/v1/auth/oidc/providers`)
   expect(await list.json()).toMatchObject({
     invitation_required: false,

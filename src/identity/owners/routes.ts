@@ -29,13 +29,7 @@ const toTheConsole = (description: string) => ({ 302: { description, contentType
 
 /** Endpoints of owner sign-in by OpenID Connect (decisions 2). No token is ever in an address. */
 export function ownerSignInRoutes(deps: OwnerRoutesDeps): Route[] {
-  return [
-    providersRoute(deps),
-    startRoute(deps),
-    callbackRoute(deps),
-    exchangeRoute(deps),
-    registerRoute(deps),
-  ]
+  return [providersRoute(deps), startRoute(deps), callbackRoute(deps), exchangeRoute(deps), registerRoute(deps)]
 }
 
 function providersRoute({ providers, requireInvitation }: OwnerRoutesDeps): Route {
@@ -118,10 +112,7 @@ function startRoute(deps: OwnerRoutesDeps): Route {
       } catch (error) {
         if (!(error instanceof NotIdentified)) throw error
         deps.onTrouble(`a sign-in by ${params.provider} could not begin: ${error.refusal}`, error)
-        return redirect(
-          reply,
-          consoleAddress(deps, { error: error.refusal, registrationId: undefined, returnTo }),
-        )
+        return redirect(reply, consoleAddress(deps, { error: error.refusal, registrationId: undefined, returnTo }))
       }
     },
   })
@@ -184,8 +175,7 @@ function registerRoute(deps: OwnerRoutesDeps): Route {
   return route({
     method: 'POST',
     path: '/v1/auth/oidc/register',
-    summary:
-      'Finish a first registration whose invitation code was no good: with another code, or without one.',
+    summary: 'Finish a first registration whose invitation code was no good: with another code, or without one.',
     description: 'Good for 15 minutes. A wrong code leaves it open, ten times at most.',
     tag: TAG,
     access: 'public',
@@ -193,9 +183,7 @@ function registerRoute(deps: OwnerRoutesDeps): Route {
     extension: true,
     body: Closed({
       registration_id: Secret('From the address of the console'),
-      invitation_code: Type.Optional(
-        Type.String({ maxLength: 128, description: 'Left out or empty: without one' }),
-      ),
+      invitation_code: Type.Optional(Type.String({ maxLength: 128, description: 'Left out or empty: without one' })),
     }),
     replies: { 200: SignedIn },
     refuses: [
@@ -220,19 +208,12 @@ function registerRoute(deps: OwnerRoutesDeps): Route {
 /** `{console}/auth` with what the page needs to know. */
 function consoleAddress(deps: OwnerRoutesDeps, outcome: SignInOutcome): string {
   const said =
-    'code' in outcome
-      ? { code: outcome.code }
-      : { error: outcome.error, registration_id: outcome.registrationId }
-  const present = Object.entries({ ...said, return_to: outcome.returnTo }).filter(
-    ([, value]) => value,
-  )
+    'code' in outcome ? { code: outcome.code } : { error: outcome.error, registration_id: outcome.registrationId }
+  const present = Object.entries({ ...said, return_to: outcome.returnTo }).filter(([, value]) => value)
   return `${deps.consoleUrl()}/auth?${new URLSearchParams(present as Array<[string, string]>)}`
 }
 
 /** The address has a code in it: no cache keeps it, and the next page is not told of it. */
 function redirect(reply: FastifyReply, url: string): FastifyReply {
-  return reply
-    .header('cache-control', 'no-store')
-    .header('referrer-policy', 'no-referrer')
-    .redirect(url, 302)
+  return reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer').redirect(url, 302)
 }

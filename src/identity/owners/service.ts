@@ -5,12 +5,7 @@ import { Fault } from '../../kernel/errors.ts'
 import type { Random } from '../../kernel/random.ts'
 import * as accounts from '../accounts/store.ts'
 import type { LiveSession, SessionOpener, TokenPair } from '../sign-in.ts'
-import {
-  type Identified,
-  type IdentityProvider,
-  NotIdentified,
-  type ProviderRefusal,
-} from './identity-provider.ts'
+import { type Identified, type IdentityProvider, NotIdentified, type ProviderRefusal } from './identity-provider.ts'
 import * as store from './store.ts'
 
 /** What owner sign-in needs from outside. */
@@ -196,8 +191,7 @@ function admitFromProvider(
         })
         return { error: admitted.refused, registrationId }
       }
-      if (admitted.status !== 'active')
-        return { error: inactive(admitted.status), registrationId: undefined }
+      if (admitted.status !== 'active') return { error: inactive(admitted.status), registrationId: undefined }
       const code = secret(deps)
       await store.insertCode(tx, {
         hash: hash(code),
@@ -230,9 +224,7 @@ async function admit(
 
 /** When the same person registers twice at one moment, the slower transaction was undone whole: it finds the account now. */
 function unlessBeaten<T>(work: () => Promise<T>): Promise<T> {
-  return work().catch((error: unknown) =>
-    store.isIdentityTaken(error) ? work() : Promise.reject(error),
-  )
+  return work().catch((error: unknown) => (store.isIdentityTaken(error) ? work() : Promise.reject(error)))
 }
 
 async function signedIn(deps: OwnerSignInDeps, session: LiveSession): Promise<SignedInOwner> {
@@ -262,7 +254,6 @@ function refuseInactive(status: AccountStatus): void {
 const hashOf = (deps: OwnerSignInDeps, code: string | undefined): Buffer | undefined =>
   code === undefined || code.trim() === '' ? undefined : deps.invitationHash(code)
 
-const secret = ({ random }: OwnerSignInDeps): string =>
-  random.bytes(SECRET_BYTES).toString('base64url')
+const secret = ({ random }: OwnerSignInDeps): string => random.bytes(SECRET_BYTES).toString('base64url')
 
 const hash = (text: string): Buffer => createHash('sha256').update(text).digest()

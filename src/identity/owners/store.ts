@@ -120,10 +120,7 @@ export async function insertCode(
 }
 
 /** Takes a code that has not lapsed: of any number of exchanges, one gets the account. */
-export async function takeCode(
-  tx: Tx,
-  hash: Buffer,
-): Promise<{ id: bigint; status: AccountStatus } | undefined> {
+export async function takeCode(tx: Tx, hash: Buffer): Promise<{ id: bigint; status: AccountStatus } | undefined> {
   return tx
     .deleteFrom('owner_sign_in_codes')
     .using('accounts')

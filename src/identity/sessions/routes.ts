@@ -35,12 +35,7 @@ function tokenRoutes(deps: SessionDeps): Route[] {
       limit: 'auth',
       body: Closed({ refresh_token: Type.String() }),
       replies: { 200: SignedIn },
-      refuses: [
-        'invalid_refresh_token',
-        'refresh_token_reused',
-        'account_banned',
-        'account_deactivated',
-      ],
+      refuses: ['invalid_refresh_token', 'refresh_token_reused', 'account_banned', 'account_deactivated'],
       handle: async ({ body, requestId, reply }) => {
         reply.header('cache-control', 'no-store')
         return signedIn(deps.db, {
@@ -53,8 +48,7 @@ function tokenRoutes(deps: SessionDeps): Route[] {
     route({
       method: 'POST',
       path: '/v1/auth/logout',
-      summary:
-        'End the session of a refresh token, even of one that was exchanged before. API keys stay.',
+      summary: 'End the session of a refresh token, even of one that was exchanged before. API keys stay.',
       tag: 'Sign-in',
       access: 'public',
       limit: 'auth',

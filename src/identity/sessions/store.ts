@@ -52,13 +52,7 @@ export async function findBySid(db: Database, sid: string): Promise<SessionRow |
   return db
     .selectFrom('sessions')
     .innerJoin('accounts', 'accounts.id', 'sessions.account_id')
-    .select([
-      'sessions.id',
-      'sessions.account_id',
-      'generation',
-      'accounts.status',
-      alive.as('alive'),
-    ])
+    .select(['sessions.id', 'sessions.account_id', 'generation', 'accounts.status', alive.as('alive')])
     .where('sid', '=', sid)
     .executeTakeFirst()
 }
@@ -123,9 +117,5 @@ export async function listAlive(
 
 /** Notes when sessions were last used: in bulk and seldom, off the hot path. */
 export async function touch(db: Database, ids: readonly bigint[]): Promise<void> {
-  await db
-    .updateTable('sessions')
-    .set({ last_used_at: sql<Date>`now()` })
-    .where('id', 'in', ids)
-    .execute()
+  await db.updateTable('sessions').set({ last_used_at: sql<Date>`now()` }).where('id', 'in', ids).execute()
 }

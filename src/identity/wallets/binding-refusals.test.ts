@@ -26,18 +26,12 @@ test('an Agent of nobody, of another owner, or unknown is not linked: one answer
 
 test('Agents cannot delegate and owners cannot bind', async () => {
   const it = await steps.ready()
-  expect(code(await steps.delegate(it.agent, it.agentWallet.address))).toEqual([
-    403,
-    'owner_account_required',
-  ])
+  expect(code(await steps.delegate(it.agent, it.agentWallet.address))).toEqual([403, 'owner_account_required'])
   expect(code(await steps.challenge(it.owner, it.delegation, newWallet().address))).toEqual([
     403,
     'agent_account_required',
   ])
-  expect(code(await steps.bind(it.owner, it.delegation, it.id, it.signature))).toEqual([
-    403,
-    'agent_account_required',
-  ])
+  expect(code(await steps.bind(it.owner, it.delegation, it.id, it.signature))).toEqual([403, 'agent_account_required'])
   await expectNothingConsumed(it)
 })
 
@@ -49,20 +43,11 @@ test('a delegation of another Agent is refused, of the same owner too, at the ch
     token: it.owner.accessToken,
     body: { agent_wallet_address: sibling.address },
   })
-  expect(code(await steps.challenge(stranger, it.delegation, newWallet().address))).toEqual([
-    403,
-    'delegation_invalid',
-  ])
-  expect(code(await steps.bind(stranger, it.delegation, it.id, it.signature))).toEqual([
-    403,
-    'delegation_invalid',
-  ])
+  expect(code(await steps.challenge(stranger, it.delegation, newWallet().address))).toEqual([403, 'delegation_invalid'])
+  expect(code(await steps.bind(stranger, it.delegation, it.id, it.signature))).toEqual([403, 'delegation_invalid'])
   // nor does a delegation of its own open the other's challenge
   const own = (await steps.delegate(it.owner, sibling.address)).json.delegation_token
-  expect(code(await steps.bind(stranger, own, it.id, it.signature))).toEqual([
-    400,
-    'invalid_challenge',
-  ])
+  expect(code(await steps.bind(stranger, own, it.id, it.signature))).toEqual([400, 'invalid_challenge'])
   await expectNothingConsumed(it)
 })
 
@@ -81,37 +66,19 @@ test('a delegation is used once: after the bind it opens nothing', async () => {
       ),
     ),
   ).toEqual([403, 'delegation_invalid'])
-  expect(code(await steps.challenge(it.agent, it.delegation, newWallet().address))).toEqual([
-    403,
-    'delegation_invalid',
-  ])
-  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([
-    403,
-    'delegation_invalid',
-  ])
+  expect(code(await steps.challenge(it.agent, it.delegation, newWallet().address))).toEqual([403, 'delegation_invalid'])
+  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([403, 'delegation_invalid'])
 })
 
 test("the newest delegation of an Agent takes the older one's place, and the older one's challenges with it", async () => {
   const it = await steps.ready()
   const newest = (await steps.delegate(it.owner, it.agentWallet.address)).json.delegation_token
-  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([
-    403,
-    'delegation_invalid',
-  ])
-  expect(code(await steps.bind(it.agent, newest, it.id, it.signature))).toEqual([
-    400,
-    'invalid_challenge',
-  ])
+  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([403, 'delegation_invalid'])
+  expect(code(await steps.bind(it.agent, newest, it.id, it.signature))).toEqual([400, 'invalid_challenge'])
   const { json } = await steps.challenge(it.agent, newest, it.wallet.address)
   expect(
-    (
-      await steps.bind(
-        it.agent,
-        newest,
-        json.challenge_id,
-        await it.wallet.signMessage({ message: json.message }),
-      )
-    ).status,
+    (await steps.bind(it.agent, newest, json.challenge_id, await it.wallet.signMessage({ message: json.message })))
+      .status,
   ).toBe(200)
 })
 
@@ -148,31 +115,20 @@ test.each(['owner', 'agent'] as const)(
         token: it.owner.accessToken,
       })
     else await servers.send('DELETE', '/v1/me/owner-link', { token: it.agent.accessToken })
-    expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([
-      403,
-      'delegation_invalid',
-    ])
+    expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([403, 'delegation_invalid'])
     await servers.send('POST', '/v1/me/agents', {
       token: it.owner.accessToken,
       body: { agent_wallet_address: it.agentWallet.address },
     })
-    expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([
-      403,
-      'delegation_invalid',
-    ])
+    expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([403, 'delegation_invalid'])
     expect(await steps.walletsOf(it.owner)).toEqual([])
   },
 )
 
 test('a banned owner gets no wallet', async () => {
   const it = await steps.ready()
-  await servers.database.sql(`update accounts set status = 'banned' where id = $1`, [
-    it.owner.accountId,
-  ])
-  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([
-    403,
-    'delegation_invalid',
-  ])
+  await servers.database.sql(`update accounts set status = 'banned' where id = $1`, [it.owner.accountId])
+  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([403, 'delegation_invalid'])
 })
 
 test('a wrong signature is a wrong request and no reason to log in again; four change nothing, five close the challenge', async () => {
@@ -186,19 +142,9 @@ test('a wrong signature is a wrong request and no reason to log in again; four c
     expect(answer.headers.get('www-authenticate')).toBeNull()
   }
   expect(
-    code(
-      await steps.bind(
-        it.agent,
-        it.delegation,
-        it.id,
-        await newWallet().signMessage({ message: it.message }),
-      ),
-    ),
+    code(await steps.bind(it.agent, it.delegation, it.id, await newWallet().signMessage({ message: it.message }))),
   ).toEqual([400, 'invalid_signature'])
-  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([
-    400,
-    'invalid_challenge',
-  ])
+  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([400, 'invalid_challenge'])
   await expectNothingConsumed(await steps.ready(it))
 })
 
@@ -208,27 +154,15 @@ test('a wallet that anybody has is refused, at the challenge and when it was tak
   await servers.signIn(ofAgent)
   const it = await steps.ready()
   for (const wallet of [ofOwner, ofAgent, it.agentWallet])
-    expect(code(await steps.challenge(it.agent, it.delegation, wallet.address))).toEqual([
-      409,
-      'wallet_already_bound',
-    ])
+    expect(code(await steps.challenge(it.agent, it.delegation, wallet.address))).toEqual([409, 'wallet_already_bound'])
   await servers.signIn(it.wallet)
-  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([
-    409,
-    'wallet_already_bound',
-  ])
+  expect(code(await steps.bind(it.agent, it.delegation, it.id, it.signature))).toEqual([409, 'wallet_already_bound'])
   // the delegation was not used up
   const free = newWallet()
   const { json } = await steps.challenge(it.agent, it.delegation, free.address)
   expect(
-    (
-      await steps.bind(
-        it.agent,
-        it.delegation,
-        json.challenge_id,
-        await free.signMessage({ message: json.message }),
-      )
-    ).status,
+    (await steps.bind(it.agent, it.delegation, json.challenge_id, await free.signMessage({ message: json.message })))
+      .status,
   ).toBe(200)
 })
 

@@ -1,9 +1,4 @@
-import {
-  type Answer,
-  newWallet,
-  type SignedInPerson,
-  type TestServers,
-} from '../../../test/servers.ts'
+import { type Answer, newWallet, type SignedInPerson, type TestServers } from '../../../test/servers.ts'
 
 /** A signature of the right shape by nobody. */
 export const WRONG = `0x${'11'.repeat(64)}1b`
@@ -23,13 +18,7 @@ export function bindingSteps(servers: TestServers) {
       token: agent.accessToken,
       body: { delegation_token: delegation, wallet_address: wallet },
     })
-  const bind = (
-    agent: SignedInPerson,
-    delegation: string,
-    challengeId: string,
-    signature: string,
-    at = 0,
-  ) =>
+  const bind = (agent: SignedInPerson, delegation: string, challengeId: string, signature: string, at = 0) =>
     servers.send('POST', '/v1/me/owner-wallet/bind', {
       at,
       token: agent.accessToken,
@@ -41,10 +30,7 @@ export function bindingSteps(servers: TestServers) {
   const pair = async (label: string | null = null) => {
     const agentWallet = newWallet()
     const [owner, agent] = [await servers.owner(), await servers.signIn(agentWallet)]
-    await servers.database.sql('update accounts set label = $2 where id = $1', [
-      owner.accountId,
-      label,
-    ])
+    await servers.database.sql('update accounts set label = $2 where id = $1', [owner.accountId, label])
     await servers.send('POST', '/v1/me/agents', {
       token: owner.accessToken,
       body: { agent_wallet_address: agentWallet.address },

@@ -33,11 +33,7 @@ test("an owner delegates, its Agent asks for the text, the wallet signs, and the
   expect(delegation.headers.get('cache-control')).toBe('no-store')
   expect(delegation.json.expires_at - Date.now() / 1000).toBeGreaterThan(595)
   expect(delegation.json.expires_at - Date.now() / 1000).toBeLessThan(601)
-  const asked = await steps.challenge(
-    agent,
-    delegation.json.delegation_token,
-    wallet.address.toLowerCase(),
-  )
+  const asked = await steps.challenge(agent, delegation.json.delegation_token, wallet.address.toLowerCase())
   expect(Object.keys(asked.json).sort()).toEqual([
     'challenge_id',
     'expires_at',
@@ -65,9 +61,9 @@ test("an owner delegates, its Agent asks for the text, the wallet signs, and the
       added_by_account_id: Number(agent.accountId),
     },
   ])
-  expect(
-    (await servers.send('GET', '/v1/me', { token: owner.accessToken })).json.account.wallet_address,
-  ).toBe(wallet.address)
+  expect((await servers.send('GET', '/v1/me', { token: owner.accessToken })).json.account.wallet_address).toBe(
+    wallet.address,
+  )
 })
 
 test('the text names the owner by id and label, the purpose and the requesting Agent, and binds them as resources', async () => {
@@ -92,9 +88,10 @@ test('an API key of the Agent asks and binds, an API key of the owner cannot del
     token: owner.accessToken,
     body: {},
   })
-  expect(
-    code(await steps.delegate({ ...owner, accessToken: json.api_key }, agentWallet.address)),
-  ).toEqual([403, 'access_token_required'])
+  expect(code(await steps.delegate({ ...owner, accessToken: json.api_key }, agentWallet.address))).toEqual([
+    403,
+    'access_token_required',
+  ])
   const byKey = { ...agent, accessToken: agent.apiKey }
   await expectNothingConsumed(await steps.ready({ owner, agent: byKey, agentWallet }))
 })
@@ -102,9 +99,7 @@ test('an API key of the Agent asks and binds, an API key of the owner cannot del
 test('of 50 binds with one delegation at once, with one challenge or several, one binds', async () => {
   const one = await steps.ready()
   const same = await Promise.all(
-    Array.from({ length: 50 }, (_, index) =>
-      steps.bind(one.agent, one.delegation, one.id, one.signature, index % 2),
-    ),
+    Array.from({ length: 50 }, (_, index) => steps.bind(one.agent, one.delegation, one.id, one.signature, index % 2)),
   )
   expect(same.filter(({ status }) => status === 200)).toHaveLength(1)
   for (const answer of same.filter(({ status }) => status !== 200))
@@ -114,8 +109,7 @@ test('of 50 binds with one delegation at once, with one challenge or several, on
     ]).toContainEqual(code(answer))
 
   const people = await steps.pair()
-  const delegation = (await steps.delegate(people.owner, people.agentWallet.address)).json
-    .delegation_token
+  const delegation = (await steps.delegate(people.owner, people.agentWallet.address)).json.delegation_token
   const proofs = await Promise.all(
     Array.from({ length: 50 }, async () => {
       const wallet = newWallet()
@@ -127,9 +121,7 @@ test('of 50 binds with one delegation at once, with one challenge or several, on
     }),
   )
   const several = await Promise.all(
-    proofs.map(({ id, signature }, index) =>
-      steps.bind(people.agent, delegation, id, signature, index % 2),
-    ),
+    proofs.map(({ id, signature }, index) => steps.bind(people.agent, delegation, id, signature, index % 2)),
   )
   expect(several.filter(({ status }) => status === 200)).toHaveLength(1)
   expect(await steps.walletsOf(people.owner)).toHaveLength(1)
@@ -144,9 +136,7 @@ test('a wallet that two owners are to get at once, or that signs in at once, bel
   for (let round = 0; round < 5; round++) {
     const wallet = newWallet()
     const both = [await steps.ready(undefined, wallet), await steps.ready(undefined, wallet)]
-    const signIn = (
-      await servers.send('POST', '/v1/auth/challenge', { body: { wallet_address: wallet.address } })
-    ).json
+    const signIn = (await servers.send('POST', '/v1/auth/challenge', { body: { wallet_address: wallet.address } })).json
     const signature = await wallet.signMessage({ message: signIn.message })
     const answers = await Promise.all([
       ...both.map((it, index) => steps.bind(it.agent, it.delegation, it.id, it.signature, index)),

@@ -40,12 +40,7 @@ const Bound = Closed({
 
 /** Wallets of owners: bound by an Agent that the owner permitted it (spec 4.4), or added by the owner itself. */
 export function walletRoutes(deps: WalletDeps): Route[] {
-  return [
-    delegationRoute(deps),
-    ...bindingRoutes(deps),
-    ...owningRoutes(deps),
-    ...listingRoutes(deps),
-  ]
+  return [delegationRoute(deps), ...bindingRoutes(deps), ...owningRoutes(deps), ...listingRoutes(deps)]
 }
 
 function delegationRoute(deps: WalletDeps): Route {
@@ -170,12 +165,7 @@ function owningRoutes(deps: WalletDeps): Route[] {
       extension: true,
       body: Closed({ challenge_id: Type.String(), signature: Signature }),
       replies: { 200: Bound },
-      refuses: [
-        'owner_account_required',
-        'invalid_challenge',
-        'invalid_signature',
-        'wallet_already_bound',
-      ],
+      refuses: ['owner_account_required', 'invalid_challenge', 'invalid_signature', 'wallet_already_bound'],
       handle: async ({ caller, body, requestId }) =>
         boundView(
           await putWallet(deps, {
@@ -209,9 +199,7 @@ function listingRoutes(deps: WalletDeps): Route[] {
               added_by_account_id: Integer(
                 'Whose credential added it: the account itself, its Agent, or the owner that linked it',
               ),
-              verified_at: Nullable(
-                Time('When its key last proved itself; null while only its address is known'),
-              ),
+              verified_at: Nullable(Time('When its key last proved itself; null while only its address is known')),
             }),
           ),
         }),

@@ -54,8 +54,7 @@ export async function delegate(
     }))
   if (!expiresAt)
     throw new Fault('agent_not_linked', {
-      message:
-        'No Agent with this wallet is linked to this account. Link it by POST /v1/me/agents.',
+      message: 'No Agent with this wallet is linked to this account. Link it by POST /v1/me/agents.',
     })
   return { token, expiresAt }
 }
@@ -76,10 +75,7 @@ export async function challengeForBinding(
     purpose: 'owner_wallet_binding',
     walletAddress: asked.walletAddress,
     path: '/v1/me/owner-wallet/bind',
-    ...bindingPurpose(
-      { id: delegation.owner_account_id, label: delegation.owner_label },
-      agent.wallet_address,
-    ),
+    ...bindingPurpose({ id: delegation.owner_account_id, label: delegation.owner_label }, agent.wallet_address),
     ownerAccountId: delegation.owner_account_id,
     agentAccountId: agent.id,
     delegationId: delegation.id,
@@ -167,8 +163,7 @@ export async function putWallet(
   await requireOwner(deps.db, asked.ownerId)
   const challenge = await proven(deps.db, asked, ['wallet_linking', 'agent_sign_in'])
   // a sign-in challenge names no owner
-  if (challenge.owner_account_id !== null && challenge.owner_account_id !== asked.ownerId)
-    throw invalidChallenge()
+  if (challenge.owner_account_id !== null && challenge.owner_account_id !== asked.ownerId) throw invalidChallenge()
   return deps.db.transaction().execute(async (tx) => {
     if (!(await consumeChallenge(tx, challenge.id))) throw invalidChallenge()
     const wallet = {
@@ -176,8 +171,7 @@ export async function putWallet(
       accountId: asked.ownerId,
       addedBy: asked.ownerId,
     }
-    if (!(await store.add(tx, wallet)) && !(await store.proveAgain(tx, wallet)))
-      throw new Fault('wallet_already_bound')
+    if (!(await store.add(tx, wallet)) && !(await store.proveAgain(tx, wallet))) throw new Fault('wallet_already_bound')
     const bound = { walletAddress: wallet.address, accountId: wallet.accountId }
     await record(tx, 'bind.wallet', {
       ...bound,
@@ -196,11 +190,7 @@ export function listWallets(deps: WalletDeps, accountId: bigint): Promise<store.
 /** Takes a wallet from this owner. Refuses with `owner_account_required`, `wallet_not_found`, `wallet_in_use`. */
 export async function removeWallet(
   deps: WalletDeps,
-  {
-    ownerId,
-    walletAddress,
-    requestId,
-  }: { ownerId: bigint; walletAddress: string; requestId: string },
+  { ownerId, walletAddress, requestId }: { ownerId: bigint; walletAddress: string; requestId: string },
 ): Promise<void> {
   await requireOwner(deps.db, ownerId)
   const wallet = { address: walletAddress.toLowerCase(), accountId: ownerId }

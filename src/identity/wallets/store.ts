@@ -28,10 +28,7 @@ export async function list(db: Database | Tx, accountId: bigint): Promise<Wallet
  * Gives a proved wallet to an account, which is known by it from then on if it had none. False when the wallet belongs
  * to an account already: of any number of claims at once, one is told true.
  */
-export async function add(
-  tx: Tx,
-  wallet: { address: string; accountId: bigint; addedBy: bigint },
-): Promise<boolean> {
+export async function add(tx: Tx, wallet: { address: string; accountId: bigint; addedBy: bigint }): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('account_wallets')
     .values({
@@ -53,10 +50,7 @@ export async function add(
 }
 
 /** Notes that the key of an account's own wallet has proved itself again. False when the wallet is another account's. */
-export async function proveAgain(
-  tx: Tx,
-  wallet: { address: string; accountId: bigint },
-): Promise<boolean> {
+export async function proveAgain(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('account_wallets')
     .set({ verified_at: sql<Date>`now()` })
@@ -67,10 +61,7 @@ export async function proveAgain(
 }
 
 /** Locks a wallet of the account until the transaction ends: nobody begins an order that it pays. False when there is none. */
-export async function lock(
-  tx: Tx,
-  wallet: { address: string; accountId: bigint },
-): Promise<boolean> {
+export async function lock(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<boolean> {
   const row = await tx
     .selectFrom('account_wallets')
     .select('address')
@@ -82,10 +73,7 @@ export async function lock(
 }
 
 /** True while an order waits for a payment of this wallet, or a payment of it for a decision. */
-export async function paysOpenOrder(
-  tx: Tx,
-  wallet: { address: string; accountId: bigint },
-): Promise<boolean> {
+export async function paysOpenOrder(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<boolean> {
   const row = await tx
     .selectFrom('orders')
     .select('id')
@@ -98,10 +86,7 @@ export async function paysOpenOrder(
 }
 
 /** Takes a locked wallet from its account, which is then known by the oldest of the others. */
-export async function remove(
-  tx: Tx,
-  wallet: { address: string; accountId: bigint },
-): Promise<void> {
+export async function remove(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<void> {
   await sql`update accounts set wallet_address = (
       select address from account_wallets where account_id = ${wallet.accountId} and address <> ${wallet.address} order by created_at, address limit 1)
     where id = ${wallet.accountId} and wallet_address = ${wallet.address}`.execute(tx)
@@ -159,14 +144,8 @@ export async function findDelegation(
  * Uses a delegation up: of any number of uses at once, one is told true. The link is locked, so that it ends before
  * this or after it.
  */
-export async function consumeDelegation(
-  tx: Tx,
-  { agentId, id }: { agentId: bigint; id: bigint },
-): Promise<boolean> {
-  const live = await usable(tx, agentId)
-    .where('delegations.id', '=', id)
-    .forShare('agent_links')
-    .executeTakeFirst()
+export async function consumeDelegation(tx: Tx, { agentId, id }: { agentId: bigint; id: bigint }): Promise<boolean> {
+  const live = await usable(tx, agentId).where('delegations.id', '=', id).forShare('agent_links').executeTakeFirst()
   if (!live) return false
   const { numDeletedRows } = await tx
     .deleteFrom('delegations')

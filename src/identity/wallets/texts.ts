@@ -24,10 +24,7 @@ export function bindingPurpose(owner: NamedOwner, agentWallet: string): Purpose 
   const agent = getAddress(agentWallet)
   return {
     statement: `Bind this wallet as an owner wallet of ${named(owner)}. Purpose: owner-wallet-binding. Requested by linked Agent ${agent} with the delegation of that owner. ${NOTHING_IS_SENT}`,
-    resources: [
-      ...resourcesOf('owner-wallet-binding', owner),
-      `urn:farebox:agent:${CHAIN}:${agent}`,
-    ],
+    resources: [...resourcesOf('owner-wallet-binding', owner), `urn:farebox:agent:${CHAIN}:${agent}`],
   }
 }
 

@@ -1,11 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Answer,
-  newWallet,
-  type SignedInPerson,
-  startServers,
-  type TestServers,
-} from '../../../test/servers.ts'
+import { type Answer, newWallet, type SignedInPerson, startServers, type TestServers } from '../../../test/servers.ts'
 
 let servers: TestServers
 beforeAll(async () => {
@@ -51,9 +45,7 @@ async function added(owner: SignedInPerson) {
 test('an owner adds wallets of its own: the first is the one that it is known by', async () => {
   const owner = await servers.owner()
   const first = await signed(owner)
-  expect(first.message).toContain(
-    `Add this wallet to owner account ${owner.accountId}. Purpose: wallet-linking.`,
-  )
+  expect(first.message).toContain(`Add this wallet to owner account ${owner.accountId}. Purpose: wallet-linking.`)
   expect(first.message).toContain('- urn:farebox:purpose:wallet-linking')
   expect(await put(owner, first.id, first.signature)).toMatchObject({
     status: 200,
@@ -87,9 +79,7 @@ test('a sign-in challenge is taken too, from an owner', async () => {
       }),
     ),
   ).toEqual([401, 'invalid_challenge'])
-  const again = (
-    await servers.send('POST', '/v1/auth/challenge', { body: { wallet_address: wallet.address } })
-  ).json
+  const again = (await servers.send('POST', '/v1/auth/challenge', { body: { wallet_address: wallet.address } })).json
   expect(
     code(
       await servers.send('POST', '/v1/auth/verify', {
@@ -105,9 +95,7 @@ test('a sign-in challenge is taken too, from an owner', async () => {
 test('its own wallet is proved again, and stays one', async () => {
   const wallet = newWallet()
   const owner = await servers.owner(wallet.address)
-  expect(await walletsOf(owner)).toMatchObject([
-    { wallet_address: wallet.address, verified_at: null, primary: true },
-  ])
+  expect(await walletsOf(owner)).toMatchObject([{ wallet_address: wallet.address, verified_at: null, primary: true }])
   const { id, signature } = await signed(owner, wallet)
   expect((await put(owner, id, signature)).status).toBe(200)
   expect(await walletsOf(owner)).toMatchObject([
@@ -133,9 +121,10 @@ test('a wrong signature is 400 and uses nothing up; a used or unknown challenge 
 
 test('a linking challenge cannot sign an Agent in', async () => {
   const { id, signature } = await signed(await servers.owner())
-  expect(
-    code(await servers.send('POST', '/v1/auth/verify', { body: { challenge_id: id, signature } })),
-  ).toEqual([401, 'invalid_challenge'])
+  expect(code(await servers.send('POST', '/v1/auth/verify', { body: { challenge_id: id, signature } }))).toEqual([
+    401,
+    'invalid_challenge',
+  ])
 })
 
 test("another account's wallet is refused, an Agent's too, and nothing is used up by it", async () => {
@@ -148,13 +137,8 @@ test("another account's wallet is refused, an Agent's too, and nothing is used u
       body: { wallet_address: wallet.address },
     })
     const signature = await wallet.signMessage({ message: json.message })
-    expect(code(await put(owner, json.challenge_id, signature))).toEqual([
-      409,
-      'wallet_already_bound',
-    ])
-    const [row] = await servers.database.sql('select consumed_at from challenges where id = $1', [
-      json.challenge_id,
-    ])
+    expect(code(await put(owner, json.challenge_id, signature))).toEqual([409, 'wallet_already_bound'])
+    const [row] = await servers.database.sql('select consumed_at from challenges where id = $1', [json.challenge_id])
     expect(row).toEqual({ consumed_at: null })
   }
 })
@@ -211,32 +195,29 @@ test.each([
   ['review_required', 409],
   ['completed', 200],
   ['expired', 200],
-] as const)(
-  'while an order of a wallet is %s, removing it answers %i',
-  async (status, expected) => {
-    const owner = await servers.owner()
-    const wallet = await added(owner)
-    await servers.database.sql(
-      `insert into orders (id, payer_account_id, account_id, payer_address, asset_id, chain_id, token_address, recipient_address, amount_micro, credit_micro, rate_ppm,
+] as const)('while an order of a wallet is %s, removing it answers %i', async (status, expected) => {
+  const owner = await servers.owner()
+  const wallet = await added(owner)
+  await servers.database.sql(
+    `insert into orders (id, payer_account_id, account_id, payer_address, asset_id, chain_id, token_address, recipient_address, amount_micro, credit_micro, rate_ppm,
        status, idempotency_key, idempotency_fingerprint, created_at, expires_at)
      values (gen_random_uuid(), $1, $1, $2, 'dev_usdc', 31337, $2, $2, 1, 1, 1000000, $3, 'k', '', now(), now())`,
-      [owner.accountId, wallet.address.toLowerCase(), status],
-    )
-    const answer = await remove(owner, wallet.address)
-    expect(answer.status).toBe(expected)
-    if (expected === 409) expect(answer.json.code).toBe('wallet_in_use')
-    expect(await walletsOf(owner)).toHaveLength(expected === 409 ? 1 : 0)
-  },
-)
+    [owner.accountId, wallet.address.toLowerCase(), status],
+  )
+  const answer = await remove(owner, wallet.address)
+  expect(answer.status).toBe(expected)
+  if (expected === 409) expect(answer.json.code).toBe('wallet_in_use')
+  expect(await walletsOf(owner)).toHaveLength(expected === 409 ? 1 : 0)
+})
 
 test('the database itself refuses a wallet of two accounts, and a known wallet that the account has not', async () => {
   const [owner, other] = [await servers.owner(), await servers.owner()]
   const wallet = (await added(owner)).address.toLowerCase()
   await expect(
-    servers.database.sql(
-      'insert into account_wallets (address, account_id, added_by) values ($1, $2, $2)',
-      [wallet, other.accountId],
-    ),
+    servers.database.sql('insert into account_wallets (address, account_id, added_by) values ($1, $2, $2)', [
+      wallet,
+      other.accountId,
+    ]),
   ).rejects.toMatchObject({ code: '23505' })
   await expect(
     servers.database.sql('update accounts set wallet_address = $1 where id = $2', [

@@ -127,8 +127,12 @@ function price(deps: Pick<ChatDeps, 'models' | 'clock'>, body: JsonObject): Pric
   const id = body.model as string
   const model = deps.models().get(id)
   const inForce = model?.enabled ? priceInForce(model, deps.clock.now()) : undefined
-  if (!model || !inForce) throw new Fault('model_not_found', { message: `There is no model ${JSON.stringify(id.slice(0, 100))} here. GET /v1/models lists the models.` })
-  if (body.stream === true && !model.capabilities.streaming) throw new Fault('invalid_field', { message: `The model ${model.id} does not stream.`, fields: { field: 'stream' } })
+  if (!model || !inForce)
+    throw new Fault('model_not_found', {
+      message: `There is no model ${JSON.stringify(id.slice(0, 100))} here. GET /v1/models lists the models.`,
+    })
+  if (body.stream === true && !model.capabilities.streaming)
+    throw new Fault('invalid_field', { message: `The model ${model.id} does not stream.`, fields: { field: 'stream' } })
   const bounds = boundsOf(body, model)
   return { model, price: inForce, bounds, ...holdFor(bounds, model, inForce) }
 }
@@ -152,7 +156,12 @@ async function begin(deps: ChatDeps, request: ChatCall, stream: boolean): Promis
   const release = () => deps.ending.removeEventListener('abort', onEnding)
   try {
     const body = bodyFor(request.body, priced, call.reserveMicro, stream)
-    const attempted = await attemptInOrder(deps.providers, model, { body, stream, requestId: request.requestId, signal: abort.signal }, deps.onAttempt)
+    const attempted = await attemptInOrder(
+      deps.providers,
+      model,
+      { body, stream, requestId: request.requestId, signal: abort.signal },
+      deps.onAttempt,
+    )
     const count = attempted.route.missingUsage === 'count' ? countLocally(body) : undefined
     return { ...priced, call, attempted, abort, count, release }
   } catch (error) {
@@ -173,7 +182,11 @@ function bodyFor(body: JsonObject, priced: Priced, reserveMicro: Microcredits, s
   return { ...body, ...bound, stream, ...(stream ? { stream_options: { ...options, include_usage: true } } : {}) }
 }
 
-async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeUsage: boolean; requestId: string }): Promise<void> {
+async function pump(
+  deps: ChatDeps,
+  running: Running,
+  to: { sink: Sink; includeUsage: boolean; requestId: string },
+): Promise<void> {
   const { outcome } = running.attempted
   const { sink } = to
   const seen: StreamSeen = { usage: undefined, rawUsage: undefined, lastFrame: undefined, error: undefined }
@@ -185,7 +198,8 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
       if (running.count) for (const frame of batch) see(running.count, frame)
       const text = rewriteBatch(batch, seen, { modelId: running.model.id, includeUsage: to.includeUsage })
       // the client may be gone: what the provider does is paid for all the same, so it is read to its end
-      if (sink.gone) drain ??= setTimeout(() => running.abort.abort(new Error('the drain limit was reached')), deps.drainMs)
+      if (sink.gone)
+        drain ??= setTimeout(() => running.abort.abort(new Error('the drain limit was reached')), deps.drainMs)
       if (text.length > 0) await sink.write(text)
     }
   } catch (error) {
@@ -198,7 +212,13 @@ async function pump(deps: ChatDeps, running: Running, to: { sink: Sink; includeU
   try {
     // a count of what was seen says nothing of what a broken stream still did
     const usage = seen.usage ?? (broken === undefined ? await running.count?.usage().catch(() => undefined) : undefined)
-    const settled = await settle(deps, running, usage, broken === undefined ? 'success' : 'failed', broken ?? 'the provider reported no usage')
+    const settled = await settle(
+      deps,
+      running,
+      usage,
+      broken === undefined ? 'success' : 'failed',
+      broken ?? 'the provider reported no usage',
+    )
     if (broken !== undefined) ending = errorFrame('upstream_interrupted', interruption(broken, settled), to.requestId)
     else ending = `${to.includeUsage ? usageFrame(seen, running.model.id, settled.chargedMicro) : ''}data: [DONE]\n\n`
   } catch (error) {
@@ -216,12 +236,21 @@ function see(count: LocalCount, frame: string): void {
 }
 
 function interruption(reason: string, settled: Settled): string {
-  const money = settled.state === 'usage_unknown' ? 'Its usage is unknown: the hold stays until the operator resolves it.' : `${settled.chargedMicro ?? 0n} microcredits were charged for what the provider reported; a failed call can be refunded.`
+  const money =
+    settled.state === 'usage_unknown'
+      ? 'Its usage is unknown: the hold stays until the operator resolves it.'
+      : `${settled.chargedMicro ?? 0n} microcredits were charged for what the provider reported; a failed call can be refunded.`
   return `The provider's answer broke off (${reason}). ${money}`
 }
 
 /** Ends the call's money: by the reported usage where there is one, else as unknown. */
-async function settle(deps: ChatDeps, running: Running, usage: Usage | undefined, outcome: 'success' | 'failed', unknownBecause: string): Promise<Settled> {
+async function settle(
+  deps: ChatDeps,
+  running: Running,
+  usage: Usage | undefined,
+  outcome: 'success' | 'failed',
+  unknownBecause: string,
+): Promise<Settled> {
   const actualMicro = usage && costOf(usage, running.price)
   const absurd = actualMicro !== undefined && actualMicro > MICROCREDITS_MAX
   const known = usage !== undefined && actualMicro !== undefined && !absurd
@@ -229,19 +258,45 @@ async function settle(deps: ChatDeps, running: Running, usage: Usage | undefined
     ? running.call.capture({
         actualMicro,
         outcome,
-        usage: { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens, cached_input_tokens: usage.cachedInputTokens },
+        usage: {
+          input_tokens: usage.inputTokens,
+          output_tokens: usage.outputTokens,
+          cached_input_tokens: usage.cachedInputTokens,
+        },
       })
     : running.call.unknown(absurd ? 'the provider reported more usage than any amount can be' : unknownBecause)
   const settled = await written.catch((cause: unknown) => {
     // the end is still on its way to the ledger: this is no refusal, after which the call could be made again
-    throw new Fault('internal_error', { message: `The provider was called, but what it cost could not be written in time. Call ${running.call.callId} is charged later; do not repeat it.`, headers: { 'x-should-retry': 'false' }, cause })
+    throw new Fault('internal_error', {
+      message: `The provider was called, but what it cost could not be written in time. Call ${running.call.callId} is charged later; do not repeat it.`,
+      headers: { 'x-should-retry': 'false' },
+      cause,
+    })
   })
-  report(deps, running, running.attempted.route.provider, settled, known ? providerCostOf(usage, running.price) : undefined)
+  report(
+    deps,
+    running,
+    running.attempted.route.provider,
+    settled,
+    known ? providerCostOf(usage, running.price) : undefined,
+  )
   return settled
 }
 
-function report(deps: ChatDeps, { model }: Priced, provider: string | undefined, settled: Settled, providerCostMicro: bigint | undefined): void {
-  deps.onChat({ model: model.id, provider, state: settled.state, chargedMicro: settled.chargedMicro, providerCostMicro })
+function report(
+  deps: ChatDeps,
+  { model }: Priced,
+  provider: string | undefined,
+  settled: Settled,
+  providerCostMicro: bigint | undefined,
+): void {
+  deps.onChat({
+    model: model.id,
+    provider,
+    state: settled.state,
+    chargedMicro: settled.chargedMicro,
+    providerCostMicro,
+  })
 }
 
 /** What is kept with the hold: enough to charge and explain the call years later, and nothing of its content. */
@@ -272,6 +327,8 @@ function headersOf({ call, bounds, price: inForce, wantedMicro }: Running): Reco
 function settledHeaders(settled: Settled): Record<string, string> {
   return {
     'x-credits-available-micro': String(settled.availableMicro),
-    ...(settled.chargedMicro === undefined ? { 'x-billing-state': settled.state === 'shortfall' ? 'pending_settlement' : settled.state } : { 'x-credits-charged-micro': String(settled.chargedMicro) }),
+    ...(settled.chargedMicro === undefined
+      ? { 'x-billing-state': settled.state === 'shortfall' ? 'pending_settlement' : settled.state }
+      : { 'x-credits-charged-micro': String(settled.chargedMicro) }),
   }
 }
