@@ -24,9 +24,12 @@ export interface RunningIdentity {
  */
 export async function startIdentity(
   around: ProgramSurroundings,
-  { config, secrets }: { config: Config; secrets: Secrets },
-  databaseUrl: string,
-  owner: { id: bigint; email: string },
+  {
+    config,
+    secrets,
+    databaseUrl,
+    owner,
+  }: { config: Config; secrets: Secrets; databaseUrl: string; owner: DevelopmentFile['owner'] },
 ): Promise<RunningIdentity> {
   const people = [{ subject: OWNER_SUBJECT, email: owner.email }, NEWCOMER]
   const wantedPort = config.port === 0 || config.port === 65_535 ? 0 : config.port + 1
@@ -36,7 +39,7 @@ export async function startIdentity(
     port: wantedPort === config.metricsPort ? 0 : wantedPort,
     isCallback: (uri) => isOurCallback(uri, config.publicUrl),
   })
-  await introduceOwner(databaseUrl, provider.issuer, owner.id)
+  await introduceOwner(databaseUrl, provider.issuer, BigInt(owner.account_id))
   const settings = {
     issuer: provider.issuer,
     clientId: provider.clientId,

@@ -63,10 +63,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
         : `owner #${people.owner.account_id} and Agent #${people.agent.account_id} as you left them`,
     )
 
-    identity = await startIdentity(around, { config, secrets }, databaseUrl, {
-      id: BigInt(people.owner.account_id),
-      email: people.owner.email,
-    })
+    identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
 
     const logLevel = around.environment.LOG_LEVEL ? config.logLevel : 'warn'
