@@ -89,7 +89,6 @@ create table accounts (
   family_id bigint not null,
   created_at timestamp with time zone default now() not null,
   constraint accounts_pkey PRIMARY KEY (id),
-  constraint accounts_wallet_address_key UNIQUE (wallet_address),
   constraint accounts_family_id_fkey FOREIGN KEY (family_id) REFERENCES families(id),
   constraint accounts_id_wallet_address_fkey FOREIGN KEY (id, wallet_address) REFERENCES account_wallets(account_id, address) DEFERRABLE INITIALLY DEFERRED,
   constraint accounts_wallet_address_check CHECK (((wallet_address = lower(wallet_address)) AND (wallet_address ~ '^0x[0-9a-f]{40}$'::text)))

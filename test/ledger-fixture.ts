@@ -40,16 +40,14 @@ export function ledgerFixture({ db, pool }: TestDatabase) {
       accountType: 'owner' | 'agent',
       given: { walletAddress?: string; email?: string; label?: string } = {},
     ): Promise<bigint> =>
-      db
-        .transaction()
-        .execute((tx) =>
-          accounts.insert(tx, {
-            accountType,
-            walletAddress: given.walletAddress,
-            email: given.email,
-            label: given.label,
-          }),
-        ),
+      db.transaction().execute((tx) =>
+        accounts.insert(tx, {
+          accountType,
+          walletAddress: given.walletAddress,
+          email: given.email,
+          label: given.label,
+        }),
+      ),
     /** Puts an Agent under an owner; gives the link's budget. */
     async link(agentId: bigint, ownerId: bigint, billingMode: BillingMode, given?: Limits): Promise<bigint> {
       return db

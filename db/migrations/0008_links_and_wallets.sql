@@ -23,6 +23,8 @@ end $$;
 create trigger first_wallet after insert on accounts for each row when (new.wallet_address is not null) execute function account_wallets_first();
 -- at the end of the transaction, since the two rows name each other
 alter table accounts add foreign key (id, wallet_address) references account_wallets (account_id, address) deferrable initially deferred;
+-- said by the key of account_wallets now; two keys over one wallet, taken in either order, would deadlock
+alter table accounts drop constraint accounts_wallet_address_key;
 
 -- The owner's name for the Agent: an Agent that was linked without being asked keeps its own.
 alter table agent_links add column agent_label text not null default '';

@@ -74,6 +74,31 @@ export const catalogue = {
     'The amount must be a whole number of micro units.',
     'Send digits only; 1 Credit = 1000000 microcredits.',
   ),
+  unknown_asset: malformed(
+    'Unknown asset',
+    'There is no such asset here.',
+    'GET /v1/payments/options lists the assets.',
+  ),
+  amount_below_minimum: malformed(
+    'Amount below minimum',
+    'The amount is below the smallest that is taken.',
+    'The message names the minimum; GET /v1/payments/options lists it for each asset.',
+  ),
+  amount_above_maximum: malformed(
+    'Amount above maximum',
+    'The amount is above the largest that is taken.',
+    'Split it over several orders; GET /v1/payments/options lists the maximum for each asset.',
+  ),
+  invalid_tx_hash: malformed(
+    'Invalid transaction hash',
+    'A transaction hash is 0x and 64 hexadecimal digits.',
+    'Copy the whole hash from the wallet or the explorer.',
+  ),
+  invalid_context: malformed(
+    'Invalid payment context',
+    'The payment context is not one of this service.',
+    'Make a fresh one with POST /v1/payments/context and send its payment_context_token whole.',
+  ),
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',
@@ -232,6 +257,27 @@ export const catalogue = {
     message: 'This belongs to another account.',
     fix: 'Use the credential of the account that made it.',
   },
+  wallet_not_linked: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Wallet not linked',
+    message: 'This account has no linked wallet to pay from.',
+    fix: 'Link a wallet first; only its own plain transfer can pay an order.',
+  },
+  wallet_changed: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Wallet changed',
+    message: 'The wallet that this order is to be paid from is no longer linked to the account.',
+    fix: 'Link the same wallet again, or make a new order with the wallet that is linked now.',
+  },
+  recipient_not_allowed: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Recipient not allowed',
+    message: 'Credits can be bought for this account itself and for Agents that are linked to it.',
+    fix: 'Link the Agent first, or leave recipient_account_id out.',
+  },
   // 402: money
   insufficient_credits: {
     status: 402,
@@ -311,6 +357,20 @@ export const catalogue = {
     message: 'This account has no such wallet.',
     fix: 'GET /v1/me/wallets lists the wallets of this account.',
   },
+  order_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Order not found',
+    message: 'There is no such order.',
+    fix: 'GET /v1/payments/orders lists the orders of this account.',
+  },
+  attempt_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Attempt not found',
+    message: 'This order has no such send attempt.',
+    fix: 'GET the order: payment_attempt_id names its current attempt.',
+  },
   method_not_allowed: {
     status: 405,
     type: 'method_not_allowed_error',
@@ -376,6 +436,106 @@ export const catalogue = {
     message: 'An order that this wallet pays is still open.',
     fix: 'GET /v1/payments/orders shows it. Remove the wallet when the order is completed or has expired.',
   },
+  attempt_active: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Send attempt active',
+    message:
+      'A send attempt of this order is already active. Do not pay again: GET the order to see what becomes of it.',
+    fix: 'Follow the original order. Reject the attempt only if the wallet said that nothing was sent.',
+  },
+  attempt_not_current: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Not the current attempt',
+    message: 'This is not the current send attempt of the order.',
+    fix: 'GET the order: payment_attempt_id names its current attempt.',
+  },
+  attempt_has_payment: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Attempt has a payment',
+    message: 'A transaction of this attempt is known, so it cannot be rejected.',
+    fix: 'GET the order: it is completed when the transaction is confirmed.',
+  },
+  order_completed: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Order completed',
+    message: 'This order is completed: its Credits were given. Do not pay it again.',
+    fix: 'Make a new order to buy more.',
+  },
+  order_expired: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Order expired',
+    message: 'This order expired before a send attempt was reserved.',
+    fix: 'POST .../resume revives it for 30 minutes while it is under 24 hours old; else make a new order.',
+  },
+  order_not_in_review: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Order not in review',
+    message: 'This order is not in review, so there is nothing to decide.',
+    fix: 'farebox review list shows what waits for a decision.',
+  },
+  payment_recorded: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Payment recorded',
+    message: 'A transaction of this order is recorded, so it cannot be resumed.',
+    fix: 'GET the order to see what became of the transaction; make a new order to pay again.',
+  },
+  resume_limit: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Order too old to resume',
+    message: 'An order can be resumed for 24 hours after it was made.',
+    fix: "Make a new order: it has today's rate.",
+  },
+  review_unresolved: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Review unresolved',
+    message:
+      'A payment of this account is in review. Nothing more can be paid until it is resolved: contact support with the order id.',
+    fix: 'Contact the operator with the order id; the review names its reason.',
+  },
+  payer_is_contract: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Payer is a contract',
+    message: 'The linked wallet is a contract. Only a plain account can pay, by a direct transfer.',
+    fix: 'Link an ordinary wallet and pay from it.',
+  },
+  tx_already_used: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Transaction already used',
+    message: 'This transaction paid for another purchase.',
+    fix: 'Register the hash of the transaction that paid for this order.',
+  },
+  too_many_hashes: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Too many hashes',
+    message: 'An order takes 5 transaction hashes.',
+    fix: 'No hash is needed: a payment from the linked wallet is found by itself.',
+  },
+  context_expired: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Payment context expired',
+    message: 'The payment context is older than 15 minutes.',
+    fix: 'Make a fresh one with POST /v1/payments/context.',
+  },
+  context_mismatch: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Payment context does not match',
+    message: 'The payment context was made for another payer or another amount.',
+    fix: 'Send the amount of the context, from the account that made it, or make a fresh context.',
+  },
   // 429
   rate_limited: {
     status: 429,
@@ -383,6 +543,13 @@ export const catalogue = {
     phrase: 'Rate limited',
     message: 'Too many requests.',
     fix: 'Wait as Retry-After says.',
+  },
+  too_many_open_orders: {
+    status: 429,
+    type: 'rate_limit_error',
+    phrase: 'Too many open orders',
+    message: 'This account has 20 orders that wait for payment.',
+    fix: 'Pay one of them, or wait until they expire.',
   },
   // 5xx
   upstream_failed: {
@@ -427,6 +594,13 @@ export const catalogue = {
     phrase: 'Overloaded',
     message: 'The server has more work than it may queue. Nothing was charged.',
     fix: 'Try again as Retry-After says.',
+  },
+  asset_unavailable: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Asset unavailable',
+    message: 'This asset cannot be paid with right now: it is paused, or its network cannot be reached.',
+    fix: 'Try again later, or choose another asset of GET /v1/payments/options. Do not pay without an order.',
   },
   unavailable: {
     status: 503,

@@ -9,14 +9,14 @@ import { auditLedger } from '../../src/ledger/audit.ts'
 import { type Lane, LaneLost, openLane } from '../../src/ledger/lane.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { amount, balanceOf, makeEconomy, reserveOf } from './economy.ts'
-import { openProxy, type Proxy } from './proxy.ts'
+import { type Proxy as DatabaseProxy, openProxy } from './proxy.ts'
 
 const CREDITS = 1_000_000n
 const ANSWER_TIMEOUT_MS = 400
 
 let database: TestDatabase
 let folder: string
-let proxy: Proxy
+let proxy: DatabaseProxy
 let lane: Lane
 let applier: Applier
 beforeEach(async () => {
@@ -131,7 +131,7 @@ test(`over ${ROUNDS} random breaks of the line under load every acknowledged ope
   timeout: 600_000,
 }, async () => {
   const storms = fc.sample(
-    fc.oneof<fc.Arbitrary<Proxy['weather']>[]>(
+    fc.oneof<fc.Arbitrary<DatabaseProxy['weather']>[]>(
       fc.record({ kind: fc.constant('cut after sending' as const), bytes: fc.integer({ min: 1, max: 20_000 }) }),
       fc.constant({ kind: 'cut before the reply' as const }),
       fc.constant({ kind: 'down' as const }),
@@ -145,7 +145,8 @@ test(`over ${ROUNDS} random breaks of the line under load every acknowledged ope
   let storming = true
   const one = async () => {
     while (storming) {
-      const holdId = (next += 1n)
+      next += 1n
+      const holdId = next
       const cost = Number(holdId % 10n)
       const reserved = await applier.submit(reserveOf(holdId, 10n)).catch(() => undefined)
       if (reserved === undefined) {

@@ -31,7 +31,8 @@ afterEach(async () => {
 let asked = 0
 async function ask<R extends Reply>(server: ChildProcess | undefined, request: Request): Promise<R> {
   if (!server) throw new Error('no such server')
-  const id = (asked += 1)
+  asked += 1
+  const id = asked
   const { promise, resolve, reject } = Promise.withResolvers<R>()
   const listen = (message: { id: number; reply?: R; error?: string }) => {
     if (message.id !== id) return
@@ -80,7 +81,7 @@ const statuses = (pair: readonly [Applied, Applied]): string =>
     .sort()
     .join(' and ')
 const count = (names: readonly string[]): Record<string, number> =>
-  names.reduce<Record<string, number>>((counts, name) => ({ ...counts, [name]: (counts[name] ?? 0) + 1 }), {})
+  Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, all]) => [name, all.length]))
 
 test('of 1,000 parallel calls by one key budgeted for 100, on two server processes, exactly 100 are charged and every other is told the numbers', async () => {
   await makeEconomy(database, 1_000_000n, 1_000n)

@@ -60,8 +60,9 @@ beforeEach(async () => {
 })
 
 let requests = 0
-const open = (wanted: number, options: { accountId?: bigint; key?: bigint; minimum?: number } = {}) =>
-  openCall(
+const open = (wanted: number, options: { accountId?: bigint; key?: bigint; minimum?: number } = {}) => {
+  requests += 1
+  return openCall(
     {
       ledger,
       paymentHint(shortfall) {
@@ -71,7 +72,7 @@ const open = (wanted: number, options: { accountId?: bigint; key?: bigint; minim
     },
     {
       caller: { accountId: options.accountId ?? owner, credential: { kind: 'api_key', id: options.key ?? keys.plain } },
-      requestId: `req_${(requests += 1)}`,
+      requestId: `req_${requests}`,
       category: 'model',
       subject: 'demo-chat',
       detail: { price: 1 },
@@ -79,6 +80,7 @@ const open = (wanted: number, options: { accountId?: bigint; key?: bigint; minim
       minimumMicro: microcredits(options.minimum ?? wanted),
     },
   )
+}
 const refusalOf = (call: Promise<unknown>): Promise<Fault> =>
   call.then(
     () => Promise.reject(new Error('the call was not refused')),

@@ -136,5 +136,5 @@ export async function noteProof(tx: Tx, walletAddress: string): Promise<void> {
 /** True for the error of a wallet that belongs to an account already: whoever meets it looks again and finds that account. */
 export function isWalletTaken(error: unknown): boolean {
   const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }
-  return code === '23505' && (constraint === 'accounts_wallet_address_key' || constraint === 'account_wallets_pkey')
+  return code === '23505' && constraint === 'account_wallets_pkey'
 }

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { newWallet, type SignedInPerson, startServers, type TestServers } from '../../../test/servers.ts'
 import { microcredits } from '../../kernel/money.ts'
@@ -179,4 +180,93 @@ test('links, changes and unlinks of one Agent by both sides at once leave one st
   const held = holds(agent.accountId, keyId, 100, 10n)
   for (const answer of await Promise.all(work)) expect([200, 404, 409]).toContain(answer.status)
   for (const made of (await Promise.all(held)).filter((made) => made !== undefined)) await end(made, 10n)
+})
+
+/** A hold inside a transaction that stays open: what the rest of the world waits for. */
+async function openHold(agentId: bigint, keyId: bigint, amount: number) {
+  const client = new pg.Client({ connectionString: servers.database.url })
+  await client.connect()
+  await client.query('begin')
+  const [{ id }] = (await client.query(`select nextval('hold_ids') as id`)).rows
+  const wish = {
+    operation: 'reserve',
+    id: Number(id),
+    request_id: `req_${id}`,
+    actor_account_id: Number(agentId),
+    credential_kind: 'api_key',
+    credential_id: Number(keyId),
+    wanted_micro: amount,
+    minimum_micro: amount,
+    category: 'chat',
+    subject: 'demo',
+    process_id: Number(servers.apps[0]?.processId),
+  }
+  const { rows } = await client.query('select status from ledger_apply($1)', [JSON.stringify([wish])])
+  expect(rows[0].status).toBe('reserved')
+  return {
+    commit: () => client.query('commit'),
+    async end() {
+      const charge = {
+        operation: 'capture',
+        id: Number(id),
+        actual_micro: amount,
+        outcome: 'success',
+      }
+      await client.query('select ledger_apply($1)', [JSON.stringify([charge])])
+      await client.end()
+    },
+  }
+}
+
+/** Resolves once somebody waits for a lock of this database. */
+async function somebodyWaits(): Promise<void> {
+  for (;;) {
+    const rows = await servers.database.sql(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    if (rows.length > 0) return
+  }
+}
+
+test.each<
+  [
+    string,
+    (it: Awaited<ReturnType<typeof funded>>) => Promise<{
+      status: number
+      json: { data?: { budget: { windows: { total: { held_micro: number } } } } }
+    }>,
+  ]
+>([
+  [
+    'a cut budget',
+    ({ owner, linked }) =>
+      servers.send('PATCH', `/v1/me/agents/${linked.id}`, {
+        token: owner.accessToken,
+        body: { budget: { total_micro: 0 } },
+      }),
+  ],
+  [
+    'the kill switch',
+    ({ owner, linked }) =>
+      servers.send('PATCH', `/v1/me/agents/${linked.id}`, {
+        token: owner.accessToken,
+        body: { funding_paused: true },
+      }),
+  ],
+  [
+    "the owner's unlink",
+    ({ owner, linked }) => servers.send('DELETE', `/v1/me/agents/${linked.id}`, { token: owner.accessToken }),
+  ],
+  ["the Agent's leaving", ({ agent }) => servers.send('DELETE', '/v1/me/owner-link', { token: agent.accessToken })],
+])('%s waits for a hold that is being made, and sees all of it', async (_what, act) => {
+  const it = await funded(1_000n)
+  const made = await openHold(it.agent.accountId, it.keyId, 400)
+  const acting = act(it)
+  await somebodyWaits()
+  await made.commit()
+  const answer = await acting
+  expect(answer.status).toBe(200)
+  if (answer.json.data) expect(answer.json.data.budget.windows.total.held_micro).toBe(400)
+  expect(await hold(it.agent.accountId, it.keyId, 1n, 1)).toBeUndefined()
+  await made.end()
 })

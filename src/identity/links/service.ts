@@ -30,8 +30,8 @@ export interface Named {
   readonly requestId: string
 }
 
-/** How often a transaction is begun anew when links of its families keep changing under it. */
-const ATTEMPTS_MAX = 10
+/** How often a transaction is tried: the second time it finds the account that somebody made for the wallet meanwhile. */
+const ATTEMPTS_MAX = 5
 
 /** One page of an owner's Agents, newest first; `next` is 0 at the end. Refuses with `owner_account_required`. */
 export async function listAgents(
@@ -60,7 +60,7 @@ export async function linkAgent(deps: LinkDeps, wanted: NewLink): Promise<store.
     const known = await accountOfWallet(tx, wanted.walletAddress)
     if (known?.account_type === 'owner') throw new Fault('wallet_belongs_to_owner')
     const agentId = known?.id ?? (await store.insertAgent(tx, wanted))
-    await store.lockFamilies(tx, [agentId, wanted.ownerId])
+    await store.lockFamilies(tx, { agentId, ownerId: wanted.ownerId })
     const owner = await store.ownerOf(tx, agentId)
     if (owner !== undefined) {
       throw new Fault(
@@ -129,7 +129,7 @@ export async function leaveOwner(
 ): Promise<void> {
   await requireAgent(deps.db, agentId)
   await repeating(deps.db, async (tx) => {
-    await store.lockFamilies(tx, [agentId])
+    await store.lockFamilies(tx, { agentId })
     const ownerId = await store.ownerOf(tx, agentId)
     if (ownerId === undefined) throw new Fault('owner_link_not_found')
     await store.remove(tx, agentId)
@@ -145,7 +145,7 @@ export async function leaveOwner(
 /** Locks both families. Asked before as well, so that nobody can hold up a stranger's Agent. */
 async function lockLink(tx: Tx, { ownerId, agentId }: { ownerId: bigint; agentId: bigint }): Promise<void> {
   if ((await store.ownerOf(tx, agentId)) !== ownerId) throw new Fault('agent_not_linked')
-  await store.lockFamilies(tx, [agentId, ownerId])
+  await store.lockFamilies(tx, { agentId, ownerId })
   if ((await store.ownerOf(tx, agentId)) !== ownerId) throw new Fault('agent_not_linked')
 }
 
@@ -195,7 +195,7 @@ async function record(
   })
 }
 
-/** One transaction, begun anew when a link or a wallet's account came into being while it waited. */
+/** One transaction, begun anew when the wallet got its account elsewhere at this moment, or a family moved while it waited. */
 async function repeating<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

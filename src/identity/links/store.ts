@@ -71,11 +71,14 @@ export async function insertAgent(
 }
 
 /**
- * Locks the families of these accounts until the transaction ends: holds of theirs are decided before or after it.
- * When a link changed meanwhile it fails with an error that `isWorthRepeating` knows.
+ * Locks the families of an Agent and an owner until the transaction ends: holds of theirs are decided before or after
+ * it. Changes of one Agent's link wait in line for it, so that none of them finds the link changed while it waited.
  */
-export async function lockFamilies(tx: Tx, accountIds: readonly bigint[]): Promise<void> {
-  await sql`select ledger_lock_families(${accountIds}::bigint[])`.execute(tx)
+export async function lockFamilies(tx: Tx, { agentId, ownerId }: { agentId: bigint; ownerId?: bigint }): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`link:${agentId}`}, 0))`.execute(tx)
+  await sql`select ledger_lock_families(${ownerId === undefined ? [agentId] : [agentId, ownerId]}::bigint[])`.execute(
+    tx,
+  )
 }
 
 /** True for errors after which the same transaction, begun anew, can succeed. */

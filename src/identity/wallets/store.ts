@@ -60,8 +60,12 @@ export async function proveAgain(tx: Tx, wallet: { address: string; accountId: b
   return numUpdatedRows > 0n
 }
 
-/** Locks a wallet of the account until the transaction ends: nobody begins an order that it pays. False when there is none. */
+/**
+ * Locks an account and a wallet of it until the transaction ends: one wallet is removed at a time, and nobody begins an
+ * order that it pays. False when there is none.
+ */
 export async function lock(tx: Tx, wallet: { address: string; accountId: bigint }): Promise<boolean> {
+  await tx.selectFrom('accounts').select('id').where('id', '=', wallet.accountId).forNoKeyUpdate().execute()
   const row = await tx
     .selectFrom('account_wallets')
     .select('address')

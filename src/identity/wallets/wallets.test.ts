@@ -183,6 +183,16 @@ test('a removed wallet is free: the account is known by the next oldest, and at 
   expect((await servers.signIn(first)).apiKey).toMatch(/^fbx_/)
 })
 
+test('of wallets that are removed at once, each is, and the account is known by none', async () => {
+  for (let round = 0; round < 5; round++) {
+    const owner = await servers.owner()
+    const wallets = [await added(owner), await added(owner), await added(owner)]
+    const answers = await Promise.all(wallets.map((wallet) => remove(owner, wallet.address)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await accountOf(owner)).wallet_address).toBe('')
+  }
+})
+
 test("another owner's wallet cannot be removed, and what is no address is refused", async () => {
   const [owner, wallet] = [await servers.owner(), await added(await servers.owner())]
   expect(code(await remove(owner, wallet.address))).toEqual([404, 'wallet_not_found'])

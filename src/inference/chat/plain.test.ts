@@ -232,23 +232,21 @@ describe('what passes through', () => {
 
   test('is the provider’s answer with its unknown fields, under our name of the model', async () => {
     app.mock.behaviour = ({ response }) =>
-      void response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(
-          JSON.stringify({
-            id: 'x',
-            model: 'secret-upstream',
-            service_tier: 'gold',
-            choices: [
-              {
-                index: 0,
-                message: { role: 'assistant', content: 'a', reasoning_content: 'b' },
-                logprobs: { content: [] },
-              },
-            ],
-            usage: usageOf(1, 1),
-          }),
-        )
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          id: 'x',
+          model: 'secret-upstream',
+          service_tier: 'gold',
+          choices: [
+            {
+              index: 0,
+              message: { role: 'assistant', content: 'a', reasoning_content: 'b' },
+              logprobs: { content: [] },
+            },
+          ],
+          usage: usageOf(1, 1),
+        }),
+      )
     const { json } = await app.chat(person)
     expect(json).toMatchObject({
       model: 'mock-model',

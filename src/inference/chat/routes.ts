@@ -5,8 +5,9 @@ import { integer } from '../../http/fields.ts'
 import { type Call, type Route, route } from '../../http/route.ts'
 import { errorBody, Fault } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../providers/provider.ts'
+import { type ChatDeps, price } from './running.ts'
 import { ChatBody, ChatCompletion, ChatEstimate } from './schema.ts'
-import { answerChat, type ChatDeps, estimate, streamChat } from './service.ts'
+import { answerChat, streamChat } from './service.ts'
 import type { Sink } from './stream.ts'
 
 /** What the chat routes need besides the service: idempotency and limits. */
@@ -85,14 +86,14 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
       replies: { 200: ChatEstimate },
       refuses: ['model_not_found'],
       handle: ({ body, requestId }) => {
-        const { model, price, bounds, wantedMicro, minimumMicro } = estimate(deps, body)
+        const { model, price: inForce, bounds, wantedMicro, minimumMicro } = price(deps, body)
         return {
           model: model.id,
           hold_micro: integer(wantedMicro),
           minimum_hold_micro: integer(minimumMicro),
           input_tokens_bound: bounds.inputTokens,
           output_tokens_bound: bounds.outputTokens,
-          price_version: price.version,
+          price_version: inForce.version,
           request_id: requestId,
         }
       },
