@@ -396,6 +396,22 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_age ON idempotency_keys USING btree (created_at);
 
+create table invitations (
+  id bigint generated always as identity not null,
+  code_hash bytea not null,
+  note text default ''::text not null,
+  max_uses integer not null,
+  uses integer default 0 not null,
+  created_by text not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint invitations_pkey PRIMARY KEY (id),
+  constraint invitations_code_hash_key UNIQUE (code_hash),
+  constraint invitations_check CHECK (((uses >= 0) AND (uses <= max_uses))),
+  constraint invitations_max_uses_check CHECK ((max_uses > 0))
+);
+
 create table order_attempts (
   id uuid not null,
   order_id uuid not null,
@@ -493,6 +509,53 @@ create table outbox (
   constraint outbox_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
 CREATE INDEX outbox_waiting ON outbox USING btree (id) WHERE delivered_at IS NULL;
+
+create table owner_identities (
+  issuer text not null,
+  subject text not null,
+  account_id bigint not null,
+  invitation_id bigint,
+  created_at timestamp with time zone default now() not null,
+  last_sign_in_at timestamp with time zone default now() not null,
+  constraint owner_identities_pkey PRIMARY KEY (issuer, subject),
+  constraint owner_identities_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint owner_identities_invitation_id_fkey FOREIGN KEY (invitation_id) REFERENCES invitations(id)
+);
+CREATE INDEX owner_identities_account ON owner_identities USING btree (account_id);
+CREATE INDEX owner_identities_invitation ON owner_identities USING btree (invitation_id) WHERE invitation_id IS NOT NULL;
+
+create table owner_logins (
+  state_hash bytea not null,
+  provider text not null,
+  code_verifier text not null,
+  nonce text not null,
+  invitation_hash bytea,
+  return_to text default ''::text not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint owner_logins_pkey PRIMARY KEY (state_hash)
+);
+CREATE INDEX owner_logins_expiry ON owner_logins USING btree (expires_at);
+
+create table owner_registrations (
+  id_hash bytea not null,
+  issuer text not null,
+  subject text not null,
+  email text,
+  failed_attempts smallint default 0 not null,
+  expires_at timestamp with time zone not null,
+  constraint owner_registrations_pkey PRIMARY KEY (id_hash)
+);
+CREATE INDEX owner_registrations_expiry ON owner_registrations USING btree (expires_at);
+
+create table owner_sign_in_codes (
+  code_hash bytea not null,
+  account_id bigint not null,
+  expires_at timestamp with time zone not null,
+  constraint owner_sign_in_codes_pkey PRIMARY KEY (code_hash),
+  constraint owner_sign_in_codes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+CREATE INDEX owner_sign_in_codes_expiry ON owner_sign_in_codes USING btree (expires_at);
 
 create table processes (
   id bigint generated always as identity not null,
@@ -662,11 +725,16 @@ grant select on hold_flags to farebox_app;
 grant select on hold_resolutions to farebox_app;
 grant select on holds to farebox_app;
 grant delete, insert, select, update on idempotency_keys to farebox_app;
+grant insert, select, update on invitations to farebox_app;
 grant insert, select, update on order_attempts to farebox_app;
 grant insert, select on order_events to farebox_app;
 grant insert, select, update on order_hashes to farebox_app;
 grant insert, select, update on orders to farebox_app;
 grant insert, select, update on outbox to farebox_app;
+grant insert, select, update on owner_identities to farebox_app;
+grant delete, insert, select, update on owner_logins to farebox_app;
+grant delete, insert, select, update on owner_registrations to farebox_app;
+grant delete, insert, select, update on owner_sign_in_codes to farebox_app;
 grant insert, select, update on processes to farebox_app;
 grant delete, insert, select, update on rate_limit_windows to farebox_app;
 grant insert, select on reconciliations to farebox_app;
@@ -680,6 +748,7 @@ grant usage on sequence budgets_id_seq to farebox_app;
 grant usage on sequence credit_grants_id_seq to farebox_app;
 grant usage on sequence delegations_id_seq to farebox_app;
 grant usage on sequence hold_ids to farebox_app;
+grant usage on sequence invitations_id_seq to farebox_app;
 grant usage on sequence outbox_id_seq to farebox_app;
 grant usage on sequence processes_id_seq to farebox_app;
 grant usage on sequence reconciliations_id_seq to farebox_app;

@@ -15,6 +15,7 @@ import { doctorCommands } from './operator/doctor.ts'
 import { holdCommands } from './operator/hold.ts'
 import { keyCommands } from './operator/key.ts'
 import { migrateCommands } from './operator/migrate.ts'
+import { ownerCommands } from './operator/owner.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { servingCommands } from './operator/serving.ts'
@@ -85,6 +86,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   configCommands,
   accountCommands,
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
+  ownerCommands,
   creditsCommands,
   holdCommands,
   pricesCommands,

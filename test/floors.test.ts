@@ -17,7 +17,7 @@ const floors: readonly (readonly string[])[] = [
 const areas: Readonly<Record<string, readonly string[]>> = {
   identity: ['accounts', 'audit-log', 'tokens', 'challenges'],
   billing: ['calls'],
-  payments: [],
+  payments: ['orders'],
   inference: [],
 }
 

@@ -28,7 +28,7 @@ import { createMetrics, type Metrics } from './metrics.ts'
 /** Everything that a server is made of and that is not in its configuration. */
 export interface Surroundings {
   readonly config: Config
-  readonly secrets: Pick<Secrets, 'providerKeys'>
+  readonly secrets: Pick<Secrets, 'providerKeys' | 'oidcClientSecrets'>
   readonly databaseUrl: string
   readonly pepper: Buffer
   readonly clock: Clock

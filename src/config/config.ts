@@ -1,9 +1,10 @@
-import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
 import { type ModelConfig, readModels } from './models.ts'
 import { type PaymentsConfig, readPayments } from './payments.ts'
+import { type OidcConfig, readOidc } from './oidc.ts'
+import { isLoopback } from './parsers.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
@@ -35,6 +36,8 @@ export interface Config {
   readonly providers: Readonly<Record<string, ProviderConfig>>
   readonly models: readonly ModelConfig[]
   readonly payments: PaymentsConfig
+  /** How owners sign in. */
+  readonly oidc: OidcConfig
   readonly limits: Limits
 }
 
@@ -60,6 +63,8 @@ export interface Secrets {
   readonly providerKeys: Readonly<Record<string, string>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  /** By identity provider name; absent for public clients. */
+  readonly oidcClientSecrets: Readonly<Record<string, string>>
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -95,8 +100,10 @@ export function loadConfig({
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
   const payments = readPayments(file, raw, readFile)
+  const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  problems.push(...file.problems, ...providers.problems, ...models.problems, ...payments.problems)
+  const parts = [file, providers, models, payments, oidc]
+  problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
       mode,
@@ -124,6 +131,7 @@ export function loadConfig({
     providers: providers.providers,
     models: models.models,
     payments: payments.payments,
+    oidc: oidc.oidc,
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {
@@ -131,6 +139,7 @@ export function loadConfig({
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
     rpcUrls: payments.rpcUrls,
+    oidcClientSecrets: oidc.clientSecrets,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
@@ -245,11 +254,6 @@ function readLimits(file: CheckedFile, mode: Mode): Limits {
     bodyBytes: limits.body_bytes,
     chatBodyBytes: limits.chat_body_bytes,
   }
-}
-
-/** Whether only this machine can reach a server on `host`. */
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 /** How this machine reaches a server on `host`; undefined while the port is not known. */

@@ -19,10 +19,14 @@ export function describeConfig(config: Config, secrets: Secrets): string {
     const rpcUrls = (secrets.rpcUrls[id] ?? []).map(shown)
     return [id, { ...asset, rpcUrls }] as const
   })
+  const identityProviders = Object.entries(config.oidc.providers).map(
+    ([name, provider]) => [name, { ...provider, clientSecret: shown(secrets.oidcClientSecrets[name]) }] as const,
+  )
   const settings = {
     ...config,
     providers: Object.fromEntries(providers),
     payments: { assets: Object.fromEntries(assets) },
+    oidc: { ...config.oidc, providers: Object.fromEntries(identityProviders) },
   }
   const hidden = { databaseUrl: shown(secrets.databaseUrl), keyPepper: shown(secrets.keyPepper) }
   return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })

@@ -234,7 +234,7 @@ function mapsOf(document: Document): YAMLMap[] {
         owner &&
         'value' in owner &&
         owner.value === map &&
-        (key === 'headers' || key === 'assets' || (key === 'providers' && path.length <= 4))
+        (key === 'headers' || key === 'assets' || key === 'providers')
       if (!named) maps.push(map)
     },
   })

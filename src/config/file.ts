@@ -57,6 +57,7 @@ function usable(value: unknown): ConfigurationFile {
     providers: part('providers', {}),
     models: part('models', []),
     payments: part('payments', { assets: {} }),
+    oidc: part('oidc', { providers: {}, require_invitation: false }),
     limits: part('limits', { queue_operations_max: 1, body_bytes: 1, chat_body_bytes: 1 }),
   } as ConfigurationFile
 }

@@ -49,6 +49,12 @@ export function isPlainHttp(url: URL): boolean {
   return http && url.username === '' && url.password === '' && url.search === '' && url.hash === ''
 }
 
+/** Whether `host` is this machine and nothing else: a server there is reached by nobody from outside. */
+export function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[(.*)\]$/, '$1')
+  return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'))
+}
+
 /** A PostgreSQL connection string. */
 export const postgresAddress: Parser<string> = {
   takes: 'a postgres:// or postgresql:// address',

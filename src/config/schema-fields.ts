@@ -9,6 +9,9 @@ const TOKENS_MAX = 100_000_000
 /** What names a provider. */
 export const NAME_PATTERN = '^[a-z0-9][a-z0-9._-]{0,63}$'
 
+/** What names an environment variable that holds a secret. */
+export const ENVIRONMENT_NAME = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
+
 /** An object that refuses keys it does not know. */
 export const Keys = <P extends Parameters<typeof Type.Object>[0]>(
   properties: P,

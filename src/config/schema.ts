@@ -1,7 +1,18 @@
 import { type Static, Type } from 'typebox'
-import { Bytes, Keys, NAME_PATTERN, Pause, PerMinute, Price, Timeout, Tokens } from './schema-fields.ts'
+import {
+  Bytes,
+  ENVIRONMENT_NAME,
+  Keys,
+  NAME_PATTERN,
+  Pause,
+  PerMinute,
+  Price,
+  Timeout,
+  Tokens,
+} from './schema-fields.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Payments } from './schema-payments.ts'
+import { Oidc } from './schema-oidc.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -35,7 +46,7 @@ export const OpenAiCompatibleProvider = Keys(
     }),
     api_key_env: Type.Optional(
       Type.String({
-        pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
+        pattern: ENVIRONMENT_NAME,
         description:
           'The name of the environment variable that holds the API key, never the key itself. `<NAME>_FILE` works too. Absent: no key is sent.',
       }),
@@ -247,6 +258,7 @@ export const ConfigurationFile = Keys(
       description: 'What clients can call, and what it costs.',
     }),
     payments: Payments,
+    oidc: Oidc,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },

@@ -5,6 +5,7 @@ import { packagedConfigurationFile } from './config.ts'
 export const exampleKeys = {
   OPENAI_API_KEY: 'sk-planted-openai',
   ANTHROPIC_API_KEY: 'sk-planted-anthropic',
+  GOOGLE_CLIENT_SECRET: 'planted-google',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
 }
 

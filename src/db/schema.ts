@@ -298,6 +298,18 @@ export interface IdempotencyKeys {
   status: number | null;
 }
 
+export interface Invitations {
+  code_hash: Buffer;
+  created_at: Generated<Timestamp>;
+  created_by: string;
+  expires_at: Timestamp | null;
+  id: Generated<bigint>;
+  max_uses: number;
+  note: Generated<string>;
+  revoked_at: Timestamp | null;
+  uses: Generated<number>;
+}
+
 export interface OrderAttempts {
   created_at: Timestamp;
   ended_at: Timestamp | null;
@@ -363,6 +375,41 @@ export interface Outbox {
   id: Generated<bigint>;
   object_id: string;
   payload: Json;
+}
+
+export interface OwnerIdentities {
+  account_id: bigint;
+  created_at: Generated<Timestamp>;
+  invitation_id: bigint | null;
+  issuer: string;
+  last_sign_in_at: Generated<Timestamp>;
+  subject: string;
+}
+
+export interface OwnerLogins {
+  code_verifier: string;
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  invitation_hash: Buffer | null;
+  nonce: string;
+  provider: string;
+  return_to: Generated<string>;
+  state_hash: Buffer;
+}
+
+export interface OwnerRegistrations {
+  email: string | null;
+  expires_at: Timestamp;
+  failed_attempts: Generated<number>;
+  id_hash: Buffer;
+  issuer: string;
+  subject: string;
+}
+
+export interface OwnerSignInCodes {
+  account_id: bigint;
+  code_hash: Buffer;
+  expires_at: Timestamp;
 }
 
 export interface Processes {
@@ -462,11 +509,16 @@ export interface DB {
   hold_resolutions: HoldResolutions;
   holds: Holds;
   idempotency_keys: IdempotencyKeys;
+  invitations: Invitations;
   order_attempts: OrderAttempts;
   order_events: OrderEvents;
   order_hashes: OrderHashes;
   orders: Orders;
   outbox: Outbox;
+  owner_identities: OwnerIdentities;
+  owner_logins: OwnerLogins;
+  owner_registrations: OwnerRegistrations;
+  owner_sign_in_codes: OwnerSignInCodes;
   processes: Processes;
   rate_limit_windows: RateLimitWindows;
   reconciliations: Reconciliations;

@@ -19,6 +19,12 @@ import { grantCredits } from '../ledger/grants.ts'
 export interface DevelopmentFile {
   readonly base_url: string
   readonly database_url: string
+  readonly oidc: {
+    readonly issuer: string
+    /** The name in /v1/auth/oidc/{provider}/start. */
+    readonly provider: string
+    readonly people: ReadonlyArray<{ readonly email: string; readonly login_hint: string }>
+  }
   readonly owner: {
     readonly account_id: number
     readonly email: string

@@ -10,6 +10,7 @@ import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { type RunningIdentity, startIdentity } from './owner-identity.ts'
 
 /** Database and role of the embedded server. */
 const NAME = 'farebox'
@@ -29,6 +30,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
   const pepper = secrets.keyPepper ?? (await keptPepper(folder, around.random))
 
   let postgres: RunningPostgres | undefined
+  let identity: RunningIdentity | undefined
   try {
     let databaseUrl = secrets.databaseUrl
     if (databaseUrl === undefined) {
@@ -61,12 +63,16 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
         : `owner #${people.owner.account_id} and Agent #${people.agent.account_id} as you left them`,
     )
 
+    identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
+    step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
+
     const logLevel = around.environment.LOG_LEVEL ? config.logLevel : 'warn'
-    const serving = await serve(around, { config, secrets, databaseUrl, pepper, logLevel })
+    const serving = await serve(around, { ...identity.settings, databaseUrl, pepper, logLevel })
     const baseUrl = config.publicUrl ?? serving.address
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
+      oidc: identity.oidc,
       owner: people.owner,
       agent: people.agent,
     })
@@ -75,6 +81,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await serving.ended
     around.write('Stopped. Everything is kept in the data folder; npm start goes on from here.\n')
   } finally {
+    await identity?.stop()
     await postgres?.stop()
   }
 }

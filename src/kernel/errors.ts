@@ -168,6 +168,37 @@ export const catalogue = {
       'This refresh token was exchanged before, here or by another client at the same moment. Its session goes on with the newer token. If that was not you, end it by POST /v1/auth/logout with this token, and sign in again.',
     fix: 'Exchange refresh tokens one after another and store both new tokens together. After a timeout whose answer was lost, sign in again.',
   },
+  invalid_sign_in_code: {
+    status: 401,
+    type: 'authentication_error',
+    phrase: 'Invalid sign-in code',
+    message:
+      'This code does not exist, was exchanged before, or is older than 60 seconds. Begin again at GET /v1/auth/oidc/{provider}/start.',
+    fix: 'Exchange the code at once, and once. Begin the sign-in again otherwise.',
+  },
+  invalid_registration: {
+    status: 401,
+    type: 'authentication_error',
+    phrase: 'Invalid registration',
+    message:
+      'This registration does not exist, was finished before, is older than 15 minutes, or was closed after ten wrong invitation codes. Begin again at GET /v1/auth/oidc/{provider}/start.',
+    fix: 'Begin the sign-in again.',
+  },
+  invitation_invalid: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Invitation invalid',
+    message:
+      'This invitation code is unknown, expired, withdrawn or used up. Correct it, or go on without one by leaving invitation_code out.',
+    fix: 'Check the code for typos, or ask the operator for another one.',
+  },
+  invitation_required: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Invitation required',
+    message: 'A new account needs an invitation code here.',
+    fix: 'Ask the operator for a code.',
+  },
   owner_wallet_not_allowed: {
     status: 403,
     type: 'permission_error',
@@ -290,6 +321,13 @@ export const catalogue = {
     phrase: 'API key not found',
     message: 'This account has no such API key.',
     fix: 'GET /v1/me/api-keys lists the keys of this account with their ids.',
+  },
+  identity_provider_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Identity provider not found',
+    message: 'There is no identity provider of this name.',
+    fix: 'GET /v1/auth/oidc/providers lists the identity providers.',
   },
   session_not_found: {
     status: 404,

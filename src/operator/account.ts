@@ -4,6 +4,7 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Database } from '../db/database.ts'
 import type { AccountType } from '../db/schema.ts'
 import { type AccountRow, accountOfWallet, find, insert } from '../identity/accounts/store.ts'
+import { accountRoleCommand } from './account-role.ts'
 import { accountStatusCommands } from './account-status.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
@@ -18,7 +19,7 @@ import * as keys from './store/keys.ts'
 /** Keys and Agents of one account that are shown at most. */
 const SHOWN_MAX = 100
 
-/** `farebox account create|show|ban|unban|deactivate|reactivate`. */
+/** `farebox account create|show|ban|unban|deactivate|reactivate|role`. */
 export const accountCommands: AddCommands = (program, around) => {
   const account = program.command('account').description('owners and Agents')
   withJson(account.command('create').description('create an account'))
@@ -33,6 +34,7 @@ export const accountCommands: AddCommands = (program, around) => {
       .description('show an account (id, wallet or e-mail address): balance by bucket, keys, link, holds'),
   ).action((named: string, options: { json?: boolean }) => show(around, named, options))
   accountStatusCommands(account, around)
+  accountRoleCommand(account, around)
 }
 
 interface NewAccount {
@@ -164,6 +166,7 @@ function accountFields(account: AccountRow): Array<readonly [string, string | nu
     ['account', String(account.id)],
     ['type', account.account_type],
     ['status', account.status],
+    ['role', account.role === 'admin' ? 'admin' : null],
     ['wallet', shownWallet(account)],
     ['e-mail', account.email],
     ['label', account.label],

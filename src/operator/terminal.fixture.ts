@@ -19,6 +19,7 @@ import { doctorCommands } from './doctor.ts'
 import { holdCommands } from './hold.ts'
 import { type KeyInput, keyCommands } from './key.ts'
 import { migrateCommands } from './migrate.ts'
+import { ownerCommands } from './owner.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
 import { signingKeyCommands } from './signing-key.ts'
@@ -39,6 +40,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   configCommands,
   accountCommands,
   keyCommands(input),
+  ownerCommands,
   creditsCommands,
   holdCommands,
   pricesCommands,

@@ -1,6 +1,6 @@
 import { isDeepEnough } from '../../chains/depth.ts'
 import type { Tx } from '../../db/database.ts'
-import { findByWallet } from '../../identity/accounts/store.ts'
+import { accountOfWallet } from '../../identity/accounts/store.ts'
 import { MICROCREDITS_MAX } from '../../kernel/money.ts'
 import * as lifecycle from '../orders/lifecycle.ts'
 import * as orders from '../orders/store.ts'
@@ -116,7 +116,7 @@ function isAccepted(watched: WatchedChain, transfer: store.Transfer): boolean {
  */
 async function claimedByAnotherPayer(deps: WatcherDeps, tx: Tx, transfer: store.Transfer): Promise<boolean> {
   const now = deps.clock.now()
-  const owner = await findByWallet(tx, transfer.payer)
+  const owner = await accountOfWallet(tx, transfer.payer)
   for (const claim of await store.claimsByOthers(tx, transfer)) {
     const order = await orders.lock(tx, claim.id)
     if (order?.status !== 'confirming' || order.tx_hash !== null) continue
