@@ -117,7 +117,7 @@ function paymentServer(deps: OrdersDeps, faults: unknown[]) {
     routes: [
       ...orderRoutes(deps),
       ...optionRoutes(deps),
-      ...contextRoutes({ ...deps, contextTokens: plainContexts, publicUrl: 'https://pay.example' }),
+      ...contextRoutes({ ...deps, contextTokens: plainContexts, publicUrl: () => 'https://pay.example' }),
     ],
     authenticator: { authenticate, recognise: authenticate },
     random: systemRandom,

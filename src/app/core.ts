@@ -24,11 +24,12 @@ import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
 import type { Logger } from './logger.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { openPayments, type Payments } from './payments.ts'
 
 /** Everything that a server is made of and that is not in its configuration. */
 export interface Surroundings {
   readonly config: Config
-  readonly secrets: Pick<Secrets, 'providerKeys' | 'oidcClientSecrets'>
+  readonly secrets: Pick<Secrets, 'rpcUrls' | 'providerKeys' | 'oidcClientSecrets'>
   readonly databaseUrl: string
   readonly pepper: Buffer
   readonly clock: Clock
@@ -51,6 +52,7 @@ export interface Core {
   readonly tokens: Tokens
   readonly authenticator: ReturnType<typeof createAuthenticator>
   readonly limits: RequestLimits
+  readonly payments: Payments
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly metrics: Metrics
@@ -121,6 +123,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
       sessions: sessionAuthenticator({ db, tokens }),
     }),
     limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
+    payments: openPayments(around, db, onTrouble),
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
     ending: new AbortController(),

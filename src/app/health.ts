@@ -3,6 +3,7 @@ import { databaseAnswers } from '../db/answers.ts'
 import type { Database } from '../db/database.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Metrics } from './metrics.ts'
+import type { Payments } from './payments.ts'
 
 /** What is asked when the server is asked how it is. */
 export interface HealthDeps {
@@ -11,6 +12,7 @@ export interface HealthDeps {
   readonly version: string
   readonly closing: () => boolean
   readonly ledgerFailing: () => boolean
+  readonly payments: Pick<Payments, 'watcher' | 'reports'>
   /** False where /metrics has a port of its own. */
   readonly serveMetrics: boolean
 }
@@ -47,6 +49,8 @@ export function healthRoutes(deps: HealthDeps): Route[] {
           database: (await databaseAnswers(deps.db)) ? { ok: true } : silent,
         }
         const ready = Object.values(checks).every((check) => check.ok)
+        // what is wrong with payments is said, and keeps nobody from calling models
+        Object.assign(checks, await paymentChecks(deps.payments))
         return reply
           .code(ready ? 200 : 503)
           .header('cache-control', 'no-store')
@@ -76,4 +80,17 @@ export function healthRoutes(deps: HealthDeps): Route[] {
     )
   }
   return routes
+}
+
+async function paymentChecks({
+  watcher,
+  reports,
+}: HealthDeps['payments']): Promise<Record<string, { ok: boolean; detail?: string }>> {
+  const chains = watcher.status().map((chain) => {
+    const detail = chain.trouble ?? `${chain.behind} blocks behind`
+    return [`chain_${chain.chainId}`, { ok: chain.healthy, detail }] as const
+  })
+  const compared = await reports().catch(() => [])
+  const assets = compared.map(({ assetId, ok, detail }) => [`reconciliation_${assetId}`, { ok, detail }] as const)
+  return Object.fromEntries([...chains, ...assets])
 }

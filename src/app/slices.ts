@@ -17,6 +17,10 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
+import { contextRoutes } from '../payments/context/routes.ts'
+import { contextTokens } from '../payments/context/tokens.ts'
+import { optionRoutes } from '../payments/options/routes.ts'
+import { orderRoutes } from '../payments/orders/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
 
@@ -29,6 +33,8 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
+  const { chains, payerWallets } = core.payments
+  const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
       db,
@@ -44,6 +50,9 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...keyRoutes(keys),
     ...linkRoutes(core),
     ...walletRoutes({ db, random, publicUrl }),
+    ...optionRoutes(core.payments),
+    ...contextRoutes({ ...orders, publicUrl }),
+    ...orderRoutes(orders),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
@@ -51,7 +60,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: () => ({}),
+      paymentHint: () => ({ topup_url: `${publicUrl()}/topup` }),
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -66,6 +75,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       version,
       closing: core.closing,
       ledgerFailing: () => core.applier.failing,
+      payments: core.payments,
       serveMetrics: config.metricsPort === undefined,
     }),
   ]

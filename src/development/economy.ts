@@ -2,7 +2,7 @@ import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getAddress } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
-import type { Database } from '../db/database.ts'
+import type { Database, Tx } from '../db/database.ts'
 import * as accounts from '../identity/accounts/store.ts'
 import { isWellFormed, keyHash } from '../identity/keys/secret.ts'
 import { createKey } from '../identity/keys/service.ts'
@@ -11,14 +11,21 @@ import { type SessionDeps, sessionOpener, wouldRefresh } from '../identity/sessi
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens } from '../identity/tokens/service.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Microcredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
-import { grantCredits } from '../ledger/grants.ts'
 
 /** The file that tells scripts everything about the development economy. */
 export interface DevelopmentFile {
   readonly base_url: string
   readonly database_url: string
+  readonly chain: {
+    readonly rpc_url: string
+    readonly chain_id: number
+    readonly asset_id: string
+    readonly token_address: string
+    readonly recipient_address: string
+  }
+  /** Wallets with tokens and gas and without an account. */
+  readonly payers: ReadonlyArray<{ readonly address: string; readonly private_key: string }>
   readonly oidc: {
     readonly issuer: string
     /** The name in /v1/auth/oidc/{provider}/start. */
@@ -46,8 +53,6 @@ export interface DevelopmentFile {
 const OWNER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 const AGENT_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 const OWNER_EMAIL = 'owner@example.com'
-const OWNER_CREDITS = 1_000_000_000n as Microcredits
-const AGENT_CREDITS = 100_000_000n as Microcredits
 
 /** The people of the economy, as they stand in the database. */
 export interface People {
@@ -57,58 +62,16 @@ export interface People {
   readonly created: boolean
 }
 
-/** Makes the owner and its linked Agent, both with Credits, a key and a session; keys and sessions of an earlier start are kept while they work. */
+/** Makes the owner and its linked Agent, both with a key and a session; keys and sessions of an earlier start are kept while they work. */
 export async function seedEconomy(
   deps: { db: Database; random: Random; clock: Clock; pepper: Buffer },
   earlier: DevelopmentFile | undefined,
 ): Promise<People> {
   const ownerWallet = privateKeyToAddress(OWNER_KEY)
   const agentWallet = privateKeyToAddress(AGENT_KEY)
-  const { ownerId, agentId, created } = await deps.db.transaction().execute(async (tx) => {
-    const known = await accounts.accountOfWallet(tx, ownerWallet)
-    const knownAgent = await accounts.accountOfWallet(tx, agentWallet)
-    if (known && knownAgent) return { ownerId: known.id, agentId: knownAgent.id, created: false }
-    const owner = await accounts.insert(tx, {
-      accountType: 'owner',
-      walletAddress: ownerWallet,
-      email: OWNER_EMAIL,
-      label: 'Development owner',
-    })
-    const agent = await accounts.insert(tx, {
-      accountType: 'agent',
-      walletAddress: agentWallet,
-      email: undefined,
-      label: 'Development Agent',
-    })
-    // the keys of both are in the file that this makes
-    for (const wallet of [ownerWallet, agentWallet]) await accounts.noteProof(tx, wallet)
-    await accounts.link(tx, {
-      agentId: agent,
-      ownerId: owner,
-      billingMode: 'self_then_owner',
-      budget: accounts.UNLIMITED,
-    })
-    const opening = {
-      source: 'operator',
-      bucket: 'promo',
-      expiresAt: undefined,
-      reason: 'opening Credits of the development economy',
-      grantedBy: 'operator:development',
-    } as const
-    await grantCredits(tx, {
-      ...opening,
-      sourceId: `development-owner-${owner}`,
-      accountId: owner,
-      amountMicro: OWNER_CREDITS,
-    })
-    await grantCredits(tx, {
-      ...opening,
-      sourceId: `development-agent-${agent}`,
-      accountId: agent,
-      amountMicro: AGENT_CREDITS,
-    })
-    return { ownerId: owner, agentId: agent, created: true }
-  })
+  const { ownerId, agentId, created } = await deps.db
+    .transaction()
+    .execute((tx) => findOrMake(tx, { ownerWallet, agentWallet }))
   const keyFor = async (accountId: bigint, old: string | undefined): Promise<string> => {
     const row = old && isWellFormed(old) ? await keys.findByHash(deps.db, keyHash(old, deps.pepper)) : undefined
     if (old && row?.alive && row.account_id === accountId) return old
@@ -138,6 +101,37 @@ export async function seedEconomy(
       refresh_token: await sessionFor(sessions, agentId, earlier?.agent?.refresh_token),
     },
   }
+}
+
+/** The accounts of these wallets, made and linked when they are not there. */
+async function findOrMake(
+  tx: Tx,
+  { ownerWallet, agentWallet }: { ownerWallet: string; agentWallet: string },
+): Promise<{ ownerId: bigint; agentId: bigint; created: boolean }> {
+  const known = await accounts.accountOfWallet(tx, ownerWallet)
+  const knownAgent = await accounts.accountOfWallet(tx, agentWallet)
+  if (known && knownAgent) return { ownerId: known.id, agentId: knownAgent.id, created: false }
+  const owner = await accounts.insert(tx, {
+    accountType: 'owner',
+    walletAddress: ownerWallet,
+    email: OWNER_EMAIL,
+    label: 'Development owner',
+  })
+  const agent = await accounts.insert(tx, {
+    accountType: 'agent',
+    walletAddress: agentWallet,
+    email: undefined,
+    label: 'Development Agent',
+  })
+  // the keys of both are in the file that this makes
+  for (const wallet of [ownerWallet, agentWallet]) await accounts.noteProof(tx, wallet)
+  await accounts.link(tx, {
+    agentId: agent,
+    ownerId: owner,
+    billingMode: 'self_then_owner',
+    budget: accounts.UNLIMITED,
+  })
+  return { ownerId: owner, agentId: agent, created: true }
 }
 
 /** The refresh token of an earlier start while it can be exchanged, else that of a new session. */

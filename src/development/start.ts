@@ -6,10 +6,12 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { loadConfig } from '../config/config.ts'
 import { openDatabase } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
+import { type DevelopmentChain, startDevelopmentChain } from '../embedded/anvil-chain.ts'
 import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
 
 /** Database and role of the embedded server. */
@@ -31,6 +33,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
 
   let postgres: RunningPostgres | undefined
   let identity: RunningIdentity | undefined
+  let chain: DevelopmentChain | undefined
   try {
     let databaseUrl = secrets.databaseUrl
     if (databaseUrl === undefined) {
@@ -59,30 +62,92 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     step(
       'economy',
       people.created
-        ? `owner #${people.owner.account_id} and its linked Agent #${people.agent.account_id}, each with Credits and a key`
+        ? `owner #${people.owner.account_id} and its linked Agent #${people.agent.account_id}, each with a wallet and a key`
         : `owner #${people.owner.account_id} and Agent #${people.agent.account_id} as you left them`,
     )
+
+    chain = await startDevelopmentChain({
+      dataFolder: folder,
+      clock: around.clock,
+      log: () => undefined,
+      environment: around.environment,
+    })
+    step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
 
     identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
 
     const logLevel = around.environment.LOG_LEVEL ? config.logLevel : 'warn'
-    const serving = await serve(around, { ...identity.settings, databaseUrl, pepper, logLevel })
+    const settings = withChain(identity.settings, chain)
+    const serving = await serve(around, { ...settings, databaseUrl, pepper, logLevel })
+    step('serving', serving.address)
     const baseUrl = config.publicUrl ?? serving.address
+    const { owner, agent, said } = await openingCredits(serving.address, chain, people)
+    step('Credits', said)
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
+      chain: {
+        rpc_url: chain.rpcUrl,
+        chain_id: chain.chainId,
+        asset_id: chain.assetId,
+        token_address: chain.tokenAddress,
+        recipient_address: chain.recipientAddress,
+      },
+      payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
       oidc: identity.oidc,
-      owner: people.owner,
-      agent: people.agent,
+      owner,
+      agent,
     })
-    step('serving', serving.address)
     around.write(welcome(baseUrl, config.dataFolder, people))
     await serving.ended
     around.write('Stopped. Everything is kept in the data folder; npm start goes on from here.\n')
   } finally {
     await identity?.stop()
+    await chain?.stop()
     await postgres?.stop()
+  }
+}
+
+const OWNER_TOKENS = 1_000_000_000n
+const AGENT_TOKENS = 100_000_000n
+
+/** Buys each of the two its first Credits by an order; the tokens of their sessions move on by it. */
+async function openingCredits(
+  baseUrl: string,
+  chain: DevelopmentChain,
+  { owner, agent }: People,
+): Promise<Pick<People, 'owner' | 'agent'> & { said: string }> {
+  const buyer = (person: People['owner'] | People['agent'], amountMicro: bigint) => ({
+    walletAddress: person.wallet_address,
+    refreshToken: person.refresh_token,
+    amountMicro,
+  })
+  const [owners, agents] = await Promise.all([
+    buyOpeningCredits(baseUrl, chain, buyer(owner, OWNER_TOKENS)),
+    buyOpeningCredits(baseUrl, chain, buyer(agent, AGENT_TOKENS)),
+  ])
+  return {
+    owner: { ...owner, refresh_token: owners.refreshToken },
+    agent: { ...agent, refresh_token: agents.refreshToken },
+    said: `bought on chain${agents.before ? ' by the first start' : ''}: ${inCredits(owners.creditMicro)} for the owner, ${inCredits(agents.creditMicro)} for the Agent (order ${agents.orderId}, ${agents.txHash.slice(0, 10)}…)`,
+  }
+}
+
+/** The settings with the development chain's stablecoin among the assets. */
+function withChain(
+  { config, secrets }: RunningIdentity['settings'],
+  chain: DevelopmentChain,
+): RunningIdentity['settings'] {
+  const asset = {
+    recipient: chain.recipientAddress,
+    retiredRecipients: [],
+    enabled: true,
+    confirmations: {},
+  }
+  return {
+    config: { ...config, payments: { assets: { ...config.payments.assets, [chain.assetId]: asset } } },
+    secrets: { ...secrets, rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] } },
   }
 }
 
@@ -125,13 +190,13 @@ function stepPrinter(around: ProgramSurroundings): (what: string, how: string) =
   }
 }
 
-function welcome(baseUrl: string, dataFolder: string, { owner, agent, created }: People): string {
+function welcome(baseUrl: string, dataFolder: string, { owner, agent }: People): string {
   return `
   API      ${baseUrl}/v1
   Docs     ${baseUrl}/docs
   Metrics  ${baseUrl}/metrics
   Keys     ${join(dataFolder, 'dev.json')} has the owner's and the Agent's keys and wallets (development only)
-${created ? `  Credits  owner ${inCredits(1_000_000_000n)}, Agent ${inCredits(100_000_000n)}\n` : ''}
+
   Your first call, as Agent #${agent.account_id} of owner #${owner.account_id}:
 
     curl -s ${baseUrl}/v1/chat/completions \\

@@ -15,7 +15,7 @@ export interface ContextDeps {
   readonly chains: Chains
   readonly contextTokens: Pick<ContextTokens, 'sign'>
   /** Where the console is, without a trailing slash. */
-  readonly publicUrl: string
+  readonly publicUrl: () => string
 }
 
 /** What a context was made of, for its maker to read before the payment page is opened. */
@@ -74,6 +74,6 @@ export async function makeContext(
     recipient,
     expiresAt,
     // in the fragment: no server log, proxy or Referer header ever has it
-    topupUrl: `${deps.publicUrl}/topup#context=${encodeURIComponent(token)}`,
+    topupUrl: `${deps.publicUrl()}/topup#context=${encodeURIComponent(token)}`,
   }
 }
