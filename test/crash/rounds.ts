@@ -82,9 +82,10 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
       await client.end()
     }
   }
+  // a setting of the role wins over the command line of our PostgreSQL, for sessions that begin after it
   const setSynchronousCommit = async (how: 'set synchronous_commit = off' | 'reset synchronous_commit') => {
-    await query(`alter system ${how}`)
-    await query('select pg_reload_conf()')
+    await query(`alter role farebox ${how}`)
+    await query(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'farebox'`)
   }
   const serve = async (): Promise<RunningServer> => {
     if (!durable) await setSynchronousCommit('reset synchronous_commit')
@@ -128,7 +129,8 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
     }
     await answered(load.acknowledged.size + ALIVE_CALLS)
     await load.stop()
-    const leftBehind = await reaped(query)
+    // a lost end leaves a hold that its living server believes to be over: nobody flags that
+    const leftBehind = durable ? await reaped(query) : 0
     const { acknowledged, sent } = load
     lost.push(...(await notCharged(query, acknowledged)))
     return { acknowledged: acknowledged.size, sent, lost: [...new Set(lost)], leftBehind, ...(await account(query, sent)) }
