@@ -7,10 +7,12 @@ create type account_role as enum ('user', 'admin');
 create type account_status as enum ('active', 'banned', 'deactivated');
 create type account_type as enum ('owner', 'agent');
 create type attempt_state as enum ('active', 'rejected', 'failed_onchain', 'replaced', 'mismatch', 'abandoned', 'settled');
+create type audit_actor_kind as enum ('operator', 'account', 'system');
 create type billing_mode as enum ('self_only', 'self_then_owner', 'owner_only');
 create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
 create type budget_window as enum ('daily', 'monthly', 'total');
 create type call_outcome as enum ('success', 'failed');
+create type challenge_purpose as enum ('agent_sign_in', 'owner_wallet_binding', 'wallet_linking');
 create type credential_kind as enum ('api_key', 'session', 'operator');
 create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
 create type hold_flag as enum ('usage_unknown', 'shortfall');
@@ -114,6 +116,40 @@ create table api_keys (
 );
 CREATE INDEX api_keys_account ON api_keys USING btree (account_id, id);
 
+create table audit_log (
+  id bigint not null,
+  at timestamp with time zone not null,
+  actor_kind audit_actor_kind not null,
+  actor text not null,
+  action text not null,
+  target_kind text not null,
+  target_id text not null,
+  before json,
+  after json,
+  reason text,
+  request_id text,
+  previous_hash bytea not null,
+  hash bytea not null,
+  constraint audit_log_pkey PRIMARY KEY (id),
+  constraint audit_log_hash_key UNIQUE (hash),
+  constraint audit_log_previous_hash_key UNIQUE (previous_hash),
+  constraint audit_log_action_check CHECK ((action ~ '^[a-z_]+\.[a-z_]+$'::text)),
+  constraint audit_log_hash_check CHECK ((length(hash) = 32)),
+  constraint audit_log_id_check CHECK ((id > 0)),
+  constraint audit_log_previous_hash_check CHECK ((length(previous_hash) = 32)),
+  constraint audit_log_reason_check CHECK ((length(reason) <= 2000))
+);
+CREATE INDEX audit_log_target ON audit_log USING btree (target_kind, target_id, id);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table audit_log_head (
+  only_row boolean default true not null,
+  last_id bigint not null,
+  last_hash bytea not null,
+  constraint audit_log_head_pkey PRIMARY KEY (only_row),
+  constraint audit_log_head_only_row_check CHECK (only_row)
+);
+
 create table buckets (
   id bigint generated always as identity not null,
   account_id bigint not null,
@@ -206,6 +242,26 @@ create table chain_transfers (
 CREATE INDEX chain_transfers_open ON chain_transfers USING btree (chain_id, block) WHERE state = ANY (ARRAY['seen'::transfer_state, 'matched'::transfer_state, 'credited'::transfer_state]);
 CREATE INDEX chain_transfers_order ON chain_transfers USING btree (order_id);
 CREATE INDEX chain_transfers_unmatched ON chain_transfers USING btree (state) WHERE state = 'unmatched'::transfer_state AND resolved_at IS NULL;
+
+create table challenges (
+  id text not null,
+  purpose challenge_purpose not null,
+  wallet_address text not null,
+  message text not null,
+  owner_account_id bigint,
+  agent_account_id bigint,
+  delegation_id bigint,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  consumed_at timestamp with time zone,
+  failed_attempts smallint default 0 not null,
+  constraint challenges_pkey PRIMARY KEY (id),
+  constraint challenges_agent_account_id_fkey FOREIGN KEY (agent_account_id) REFERENCES accounts(id),
+  constraint challenges_owner_account_id_fkey FOREIGN KEY (owner_account_id) REFERENCES accounts(id),
+  constraint challenges_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
+);
+CREATE INDEX challenges_expiry ON challenges USING btree (expires_at);
+CREATE INDEX challenges_wallet ON challenges USING btree (wallet_address, created_at);
 
 create table credit_grants (
   id bigint generated always as identity not null,
@@ -423,6 +479,14 @@ create table processes (
 );
 CREATE INDEX processes_alive ON processes USING btree (id) WHERE ended_at IS NULL;
 
+create table rate_limit_windows (
+  ends_at timestamp with time zone not null,
+  key bytea not null,
+  taken integer not null,
+  leased integer not null,
+  constraint rate_limit_windows_pkey PRIMARY KEY (ends_at, key)
+) with (fillfactor=70);
+
 create table reconciliations (
   id bigint generated always as identity not null,
   asset_id text not null,
@@ -445,6 +509,22 @@ create table schema_migrations (
   constraint schema_migrations_pkey PRIMARY KEY (name)
 );
 
+create table sessions (
+  id bigint generated always as identity not null,
+  sid uuid not null,
+  account_id bigint not null,
+  generation integer default 0 not null,
+  device text default ''::text not null,
+  created_at timestamp with time zone default now() not null,
+  last_used_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  constraint sessions_pkey PRIMARY KEY (id),
+  constraint sessions_sid_key UNIQUE (sid),
+  constraint sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+) with (fillfactor=80);
+CREATE INDEX sessions_account ON sessions USING btree (account_id, id);
+
 create table settlements (
   id bigint generated always as identity not null,
   hold_id bigint not null,
@@ -453,6 +533,17 @@ create table settlements (
   constraint settlements_hold_id_key UNIQUE (hold_id)
 );
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table signing_keys (
+  kid text not null,
+  sealed_seed bytea not null,
+  created_at timestamp with time zone default now() not null,
+  retired_at timestamp with time zone,
+  verifies_until timestamp with time zone,
+  constraint signing_keys_pkey PRIMARY KEY (kid),
+  constraint signing_keys_check CHECK (((retired_at IS NULL) = (verifies_until IS NULL)))
+);
+CREATE UNIQUE INDEX signing_keys_one_active ON signing_keys USING btree ((true)) WHERE retired_at IS NULL;
 
 create table system_accounts (
   id bigint not null,
@@ -504,6 +595,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR 
 grant insert, select, update on accounts to farebox_app;
 grant delete, insert, select, update on agent_links to farebox_app;
 grant insert, select, update on api_keys to farebox_app;
+grant insert, select on audit_log to farebox_app;
+grant select, update on audit_log_head to farebox_app;
 grant select on buckets to farebox_app;
 grant select on budget_windows to farebox_app;
 grant insert, select, update on budgets to farebox_app;
@@ -511,6 +604,7 @@ grant delete, insert, select, update on chain_blocks to farebox_app;
 grant insert, select, update on chain_cursors to farebox_app;
 grant select on chain_receipts to farebox_app;
 grant insert, select, update on chain_transfers to farebox_app;
+grant delete, insert, select, update on challenges to farebox_app;
 grant select on credit_grants to farebox_app;
 grant insert, select, update on families to farebox_app;
 grant execute on function account_available_micro(account bigint) to farebox_app;
@@ -542,6 +636,7 @@ grant insert, select, update on order_hashes to farebox_app;
 grant insert, select, update on orders to farebox_app;
 grant insert, select, update on outbox to farebox_app;
 grant insert, select, update on processes to farebox_app;
+grant delete, insert, select, update on rate_limit_windows to farebox_app;
 grant insert, select on reconciliations to farebox_app;
 grant usage on schema public to farebox_app;
 grant usage on schema public to public;
@@ -555,8 +650,11 @@ grant usage on sequence hold_ids to farebox_app;
 grant usage on sequence outbox_id_seq to farebox_app;
 grant usage on sequence processes_id_seq to farebox_app;
 grant usage on sequence reconciliations_id_seq to farebox_app;
+grant usage on sequence sessions_id_seq to farebox_app;
 grant usage on sequence settlements_id_seq to farebox_app;
 grant usage on sequence transfers_id_seq to farebox_app;
+grant insert, select, update on sessions to farebox_app;
 grant select on settlements to farebox_app;
+grant insert, select, update on signing_keys to farebox_app;
 grant select on system_accounts to farebox_app;
 grant select on transfers to farebox_app;

@@ -8,6 +8,7 @@ import { systemClock } from './kernel/clock.ts'
 import { systemRandom } from './kernel/random.ts'
 import { accountCommands } from './operator/account.ts'
 import { auditCommands } from './operator/audit.ts'
+import { auditLogCommands } from './operator/audit-log.ts'
 import { configCommands } from './operator/config.ts'
 import { creditsCommands } from './operator/credits.ts'
 import { doctorCommands } from './operator/doctor.ts'
@@ -17,6 +18,7 @@ import { migrateCommands } from './operator/migrate.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { servingCommands } from './operator/serving.ts'
+import { signingKeyCommands } from './operator/signing-key.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -89,6 +91,8 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   holdCommands,
   pricesCommands,
   auditCommands,
+  auditLogCommands,
+  signingKeyCommands,
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

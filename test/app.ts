@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { connect, createServer, type Socket } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
 import { loadConfig } from '../src/config/config.ts'
@@ -14,6 +12,7 @@ import { auditLedger } from '../src/ledger/audit.ts'
 import { grantCredits } from '../src/ledger/grants.ts'
 import type { JsonObject } from '../src/providers/provider.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
+import { type DatabaseLine, databaseProxy } from './database-proxy.ts'
 import { type MockProvider, startMockProvider } from './mock-provider.ts'
 
 /** The key that the server sends to its mock providers: it must never be seen anywhere else. */
@@ -81,11 +80,6 @@ export interface HandClock extends Clock {
   set(time: Date): void
 }
 
-export interface DatabaseLine {
-  cut(): void
-  restore(): void
-}
-
 /** What differs from the usual test server. */
 export interface TestAppOptions {
   /** YAML to put under `limits:`. */
@@ -142,8 +136,8 @@ const demoModel = (name: string): string => `  - id: demo-${name}
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 150000, output_micro_per_m: 600000 }]
 `
 
-/** Starts a composed server with everything real but its providers. Call it in beforeAll and `stop` in afterAll. */
-export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+/** Everything real but the providers, not listening yet. */
+async function composed(options: TestAppOptions) {
   const [database, mock, backup] = await Promise.all([freshDatabase(), startMockProvider(), startMockProvider()])
   const line = options.databaseThroughProxy ? await databaseProxy(database.url) : undefined
   const clock = handClock()
@@ -162,11 +156,19 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     pid: process.pid,
     isRunning: () => true,
   })
+  return { app, database, mock, backup, line, clock, log, pepper }
+}
+
+/** Starts a composed server on loopback. Call it in beforeAll and `stop` in afterAll. */
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  const { line, pepper, ...parts } = await composed(options)
+  const { app, database, mock, backup } = parts
   const url = await app.server.listen({ host: '127.0.0.1', port: 0 })
   const keyDeps = { db: database.db, random: systemRandom, pepper }
 
   const test: TestApp = {
-    app, url, database, mock, backup, log, clock,
+    ...parts,
+    url,
     async person({ creditsMicro = 10_000_000n, budget } = {}) {
       const accountId = await database.db.transaction().execute((tx) => accounts.insert(tx, { accountType: 'owner', walletAddress: undefined, email: undefined, label: undefined }))
       const limits = budget && { per_call_micro: null, daily_micro: null, monthly_micro: null, total_micro: null, ...budget }
@@ -251,47 +253,5 @@ function handClock(): HandClock {
     set(moved) {
       time = moved
     },
-  }
-}
-
-/** A TCP door to the test database's socket that can be shut. */
-async function databaseProxy(url: string): Promise<DatabaseLine & { url: string; close(): Promise<void> }> {
-  const target = new URL(url)
-  const folder = target.searchParams.get('host') ?? ''
-  const sockets = new Set<Socket>()
-  let open = true
-  const server = createServer((outer) => {
-    outer.on('error', () => undefined)
-    if (!open) return void outer.destroy()
-    const inner = connect(`${folder}/.s.PGSQL.5432`)
-    for (const [one, other] of [[outer, inner], [inner, outer]] as const) {
-      sockets.add(one)
-      one.on('error', () => undefined)
-      one.on('close', () => {
-        sockets.delete(one)
-        other.destroy()
-      })
-      one.pipe(other)
-    }
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const proxied = new URL(url)
-  proxied.searchParams.delete('host')
-  proxied.hostname = '127.0.0.1'
-  proxied.port = String((server.address() as AddressInfo).port)
-  return {
-    url: proxied.href,
-    cut() {
-      open = false
-      for (const socket of sockets) socket.destroy()
-    },
-    restore() {
-      open = true
-    },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        for (const socket of sockets) socket.destroy()
-      }),
   }
 }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { METHODS, request } from 'node:http'
-import { gzipSync } from 'node:zlib'
+import { Agent, METHODS, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { impliedRefusals, type Route } from '../src/http/route.ts'
 import { isWellFormed, newKey } from '../src/identity/keys/secret.ts'
@@ -8,6 +7,7 @@ import { catalogue, type ErrorCode } from '../src/kernel/errors.ts'
 import { systemRandom } from '../src/kernel/random.ts'
 import type { JsonObject } from '../src/providers/provider.ts'
 import { type Person, startTestApp, type TestApp } from './app.ts'
+import { BAD_CHAT, UNREADABLE, VALID } from './bad-bodies.ts'
 
 let app: TestApp
 let person: Person
@@ -42,7 +42,10 @@ beforeAll(async () => {
     banned: `Bearer ${banned.key}`,
   }
 })
-afterAll(() => app.stop())
+afterAll(() => {
+  kept.destroy()
+  return app.stop()
+})
 
 interface Reply {
   readonly status: number
@@ -50,12 +53,15 @@ interface Reply {
   readonly text: string
 }
 
+/** Many addresses are asked for; requests with bodies may break their connection, so those get their own. */
+const kept = new Agent({ keepAlive: true })
+
 /** Any request at all, with nothing added or checked on the way. */
 function send(method: string, path: string, options: { headers?: Record<string, string>; body?: string | Buffer | undefined } = {}): Promise<Reply> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>()
   const { headers = {}, body } = options
   const framed = body === undefined || 'transfer-encoding' in headers ? {} : { 'content-length': Buffer.byteLength(body) }
-  const sent = request(app.url + path, { method, headers: { ...framed, ...headers }, agent: false }, async (response) => {
+  const sent = request(app.url + path, { method, headers: { ...framed, ...headers }, agent: method === 'GET' ? kept : false }, async (response) => {
     let text = ''
     for await (const piece of response.setEncoding('utf8')) text += piece
     resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
@@ -150,76 +156,6 @@ describe('credentials', () => {
   })
 })
 
-const VALID = JSON.stringify({ model: 'mock-model', messages: [{ role: 'user', content: 'x' }] })
-const withField = (name: string, value: string): string => `${VALID.slice(0, -1)},${JSON.stringify(name)}:${value}}`
-const withMessages = (value: string): string => `{"model":"mock-model","messages":${value}}`
-
-/** Bodies that no endpoint with a chat body takes, and the codes that may answer them. */
-const BAD_CHAT: Record<string, [string, ErrorCode]> = {
-  'no model': ['{"messages":[{"role":"user"}]}', 'missing_field'],
-  'no messages': ['{"model":"mock-model"}', 'missing_field'],
-  'an empty object': ['{}', 'missing_field'],
-  'nothing at all': ['', 'missing_field'],
-  'a model of the wrong type': ['{"model":1,"messages":[{"role":"user","content":"x"}]}', 'invalid_field'],
-  'a model of null': ['{"model":null,"messages":[{"role":"user","content":"x"}]}', 'invalid_field'],
-  'a model that is not here': ['{"model":"gpt-9","messages":[{"role":"user","content":"x"}]}', 'model_not_found'],
-  'a model called __proto__': ['{"model":"__proto__","messages":[{"role":"user","content":"x"}]}', 'model_not_found'],
-  'a model with lone surrogates': ['{"model":"\\ud800","messages":[{"role":"user","content":"x"}]}', 'model_not_found'],
-  'a model with NUL': ['{"model":"mock-model\\u0000","messages":[{"role":"user","content":"x"}]}', 'model_not_found'],
-  'a model of a megabyte': [`{"model":"${'m'.repeat(1_000_000)}","messages":[{"role":"user","content":"x"}]}`, 'invalid_field'],
-  'messages of null': [withMessages('null'), 'invalid_field'],
-  'messages as text': [withMessages('"x"'), 'invalid_field'],
-  'no message': [withMessages('[]'), 'invalid_field'],
-  'too many messages': [withMessages(`[${Array(10_001).fill('{"role":"user","content":"x"}').join()}]`), 'invalid_field'],
-  'a message that is text': [withMessages('["x"]'), 'invalid_field'],
-  'a message of null': [withMessages('[null]'), 'invalid_field'],
-  'a message without role': [withMessages('[{"content":"x"}]'), 'missing_field'],
-  'content that is a number': [withMessages('[{"role":"user","content":1}]'), 'invalid_field'],
-  'content that is an object': [withMessages('[{"role":"user","content":{}}]'), 'invalid_field'],
-  'parts of null': [withMessages('[{"role":"user","content":[null]}]'), 'invalid_field'],
-  'parts without type': [withMessages('[{"role":"user","content":[{}]}]'), 'invalid_field'],
-  'stream as text': [withField('stream', '"true"'), 'invalid_field'],
-  'stream_options as a list': [withField('stream_options', '[]'), 'invalid_field'],
-  'max_tokens of 0': [withField('max_tokens', '0'), 'invalid_field'],
-  'max_tokens of -0': [withField('max_tokens', '-0'), 'invalid_field'],
-  'max_tokens below 0': [withField('max_tokens', '-5'), 'invalid_field'],
-  'max_tokens of 2^53': [withField('max_tokens', '9007199254740992'), 'invalid_field'],
-  'max_tokens of 1e400': [withField('max_tokens', '1e400'), 'invalid_field'],
-  'max_tokens of 1.5': [withField('max_tokens', '1.5'), 'invalid_field'],
-  'max_tokens as text': [withField('max_tokens', '"5"'), 'invalid_field'],
-  'max_completion_tokens as a list': [withField('max_completion_tokens', '[5]'), 'invalid_field'],
-  'n of 0': [withField('n', '0'), 'invalid_field'],
-  'n of 129': [withField('n', '129'), 'invalid_field'],
-  'n of 1e400': [withField('n', '1e400'), 'invalid_field'],
-  'the last of two models wrong': [withField('model', '5'), 'invalid_field'],
-}
-
-/** Bodies that are wrong before any endpoint looks at them, with their headers. */
-const UNREADABLE: Record<string, [string | Buffer, Record<string, string>, ErrorCode[]]> = {
-  'an array': ['[]', {}, ['invalid_body']],
-  text: ['"x"', {}, ['invalid_body']],
-  'a number': ['5', {}, ['invalid_body']],
-  true: ['true', {}, ['invalid_body']],
-  'half an object': ['{"model":', {}, ['invalid_json']],
-  'two objects': ['{}{}', {}, ['invalid_json']],
-  'a trailing comma': ['{"a":1,}', {}, ['invalid_json']],
-  'single quotes': [`{'a':1}`, {}, ['invalid_json']],
-  NaN: ['{"a":NaN}', {}, ['invalid_json']],
-  spaces: ['   ', {}, ['invalid_json']],
-  'bytes that are no UTF-8': [Buffer.from([0xff, 0xfe, 0x00, 0x7b]), {}, ['invalid_json']],
-  __proto__: ['{"__proto__":{"model":"x"}}', {}, ['invalid_json']],
-  'constructor.prototype': ['{"constructor":{"prototype":{"a":1}}}', {}, ['invalid_json']],
-  'a hundred thousand open brackets': ['['.repeat(100_000), {}, ['invalid_json']],
-  'ten thousand levels': [`${'['.repeat(10_000)}${']'.repeat(10_000)}`, {}, ['invalid_body']],
-  'gzip that is not announced': [gzipSync(VALID), {}, ['invalid_json']],
-  'gzip that is announced': [gzipSync(VALID), { 'content-encoding': 'gzip' }, ['invalid_json', 'unsupported_media_type']],
-  'a form': ['a=b', { 'content-type': 'application/x-www-form-urlencoded' }, ['unsupported_media_type']],
-  'plain text': [VALID, { 'content-type': 'text/plain' }, ['unsupported_media_type']],
-  multipart: ['--x\r\n\r\n--x--', { 'content-type': 'multipart/form-data; boundary=x' }, ['unsupported_media_type']],
-  'no content type': [VALID, { 'content-type': '' }, ['unsupported_media_type']],
-  'a broken content type': [VALID, { 'content-type': ';;;' }, ['unsupported_media_type']],
-}
-
 describe.each([true, false])('bodies, with the length announced: %s', (announced) => {
   const bodyHeaders = (body: string | Buffer): Record<string, string> => (announced ? { 'content-length': String(Buffer.byteLength(body)) } : { 'transfer-encoding': 'chunked' })
 
@@ -248,6 +184,38 @@ describe.each([true, false])('bodies, with the length announced: %s', (announced
       const body = `{"a":"${'x'.repeat((route.bodyLimit ?? 1024 * 1024) + 1)}"}`
       const reply = await send('POST', sampleOf(route.path), { body, headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json', ...bodyHeaders(body) } })
       expect(documented(reply, route)).toBe('body_too_large')
+    }
+    expect(await digest()).toBe(before)
+  })
+})
+
+describe('addresses', () => {
+  const ODD = ['', '0', '-1', '1.5', '1e400', '9007199254740993', '99999999999999999999999999', 'abc', 'null', '%00', '%F0%9F%98%80', '%ED%A0%80', "1'%20or%201=1", '__proto__', 'constructor', '2026-13-45', '2026-01-01T00:00:00', 'x'.repeat(150), 'x'.repeat(400), '[object%20Object]', '%5B%5D']
+
+  test('with odd values of declared parameters are answered with 200 or a documented 4xx, and change nothing', async () => {
+    const before = await digest()
+    for (const route of app.app.routes.filter(({ method, query }) => method === 'GET' && query)) {
+      const { properties = {} } = route.query as { properties?: Record<string, unknown> }
+      for (const name of [...Object.keys(properties), 'unknown', '__proto__']) {
+        for (const value of ODD) {
+          for (const query of value === 'abc' ? [`${name}=${value}`, `${name}=${value}&${name}=2`, `${name}[]=${value}`] : [`${name}=${value}`]) {
+            const reply = await send('GET', `${sampleOf(route.path)}?${query}`, { headers: { authorization: `Bearer ${person.key}` } })
+            if (reply.status !== 200) documented(reply, route)
+          }
+        }
+      }
+    }
+    expect(await digest()).toBe(before)
+  })
+
+  test('with odd ids are a documented 4xx on every path that has one, and change nothing', async () => {
+    const before = await digest()
+    for (const route of app.app.routes.filter(({ path }) => path.includes(':'))) {
+      for (const value of ODD.filter((odd) => odd !== '')) {
+        const reply = await send(route.method, route.path.replace(/:\w+/g, value), { body: route.method === 'GET' ? undefined : '{}', headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' } })
+        if (reply.status < 400) throw new Error(`${route.path} took ${value}: ${reply.text.slice(0, 200)}`)
+        documented(reply, reply.status === 404 ? undefined : route)
+      }
     }
     expect(await digest()).toBe(before)
   })

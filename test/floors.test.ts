@@ -5,7 +5,7 @@ import { type Import, parseFile, type SourceFile, sourceFiles } from './source.t
 const floors: readonly (readonly string[])[] = [
   ['kernel'],
   ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage'],
-  ['ledger', 'identity'],
+  ['ledger', 'identity', 'limits'],
   ['billing'],
   ['payments', 'inference', 'docs'],
   ['app'],
@@ -15,7 +15,7 @@ const floors: readonly (readonly string[])[] = [
 
 /** Areas whose folders are slices, each with the slices that their siblings may stand on. */
 const areas: Readonly<Record<string, readonly string[]>> = {
-  identity: ['accounts'],
+  identity: ['accounts', 'audit-log', 'tokens', 'challenges'],
   billing: ['calls'],
   payments: [],
   inference: [],

@@ -143,6 +143,7 @@ begin
                 and repeated.wanted_micro = op.wanted_micro and repeated.minimum_micro = op.minimum_micro then 'repeated' else 'conflict' end
         when a.id is null then 'unauthorized'
         when op.credential_kind = 'api_key' and (k.id is null or k.revoked_at is not null or k.expires_at <= now()) then 'unauthorized'
+        when op.credential_kind = 'session' and (s.id is null or s.revoked_at is not null or s.expires_at <= now()) then 'unauthorized'
         when a.status = 'banned' then 'account_banned'
         when a.status = 'deactivated' then 'account_deactivated'
         when op.nth > 1 then 'repeated'
@@ -155,7 +156,8 @@ begin
   left join accounts a on a.id = op.actor_account_id
   left join agent_links l on l.agent_account_id = a.id
   left join accounts o on o.id = l.owner_account_id
-  left join api_keys k on op.credential_kind = 'api_key' and k.id = op.credential_id and k.account_id = a.id;
+  left join api_keys k on op.credential_kind = 'api_key' and k.id = op.credential_id and k.account_id = a.id
+  left join sessions s on op.credential_kind = 'session' and s.id = op.credential_id and s.account_id = a.id;
 
   -- for one or two, deciding them one by one is quicker than asking whether all fit
   if cardinality(candidates) > 2 then

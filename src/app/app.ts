@@ -16,6 +16,8 @@ export interface App {
   readonly ledger: Ledger
   readonly metrics: Metrics
   readonly processId: bigint
+  /** Notes when credentials were last used; upkeep does so now and then. */
+  flushUsed(): Promise<void>
   /** Stops accepting, lets calls finish for `drainMs`, marks what is left as `usage_unknown`, closes everything. */
   stop(drainMs: number): Promise<void>
 }
@@ -25,11 +27,12 @@ export async function createApp(around: Surroundings): Promise<App> {
   let closing = false
   const core = await openCore(around, () => closing)
   const { ledger, metrics, processId } = core
-  const routes = allRoutes(core)
+  const routes = allRoutes(core, () => around.config.publicUrl ?? listeningUrl(server))
   const server = listenable(core, routes)
   const upkeep = upkeepOf(core)
   return {
     server, routes, ledger, metrics, processId,
+    flushUsed: core.authenticator.flushUsed,
     async stop(drainMs) {
       closing = true
       await finishCalls(server, core, drainMs)
@@ -47,10 +50,12 @@ function listenable(core: Core, routes: readonly Route[]): FastifyInstance {
   const { config, random, logger } = core.around
   return createServer({
     routes,
-    authenticator: core.keys,
+    authenticator: core.authenticator,
     random,
     bodyLimit: config.limits.bodyBytes,
     trustedProxies: config.trustedProxies,
+    admit: core.limits.admit,
+    refused: core.limits.refused,
     closing: core.closing,
     onAnswered(answered) {
       core.metrics.answered(answered)
@@ -66,12 +71,18 @@ function upkeepOf(core: Core): ReturnType<typeof startUpkeep> {
     ...core,
     host,
     isRunning,
-    flushUsedKeys: core.keys.flushUsed,
+    flushUsedKeys: core.authenticator.flushUsed,
     onAudit(findings) {
       core.metrics.audited(findings.length, clock.now().getTime() / 1000)
       if (findings.length > 0) logger.error({ findings: findings.slice(0, 20), count: findings.length }, 'the ledger audit found differences')
     },
   })
+}
+
+/** Where a server is reached whose public address is not set, because the system chose its port. */
+function listeningUrl(server: FastifyInstance): string {
+  const address = server.server.address()
+  return address && typeof address === 'object' ? `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}` : 'http://localhost'
 }
 
 /** Lets running calls end by themselves, then ends them: their usage is unknown, which is not free. */

@@ -5,7 +5,12 @@ import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { MigrationFault, pendingMigrations } from '../db/migrate.ts'
+import { createRequestLimits, type RequestLimits } from '../http/limits.ts'
+import { createAuthenticator } from '../identity/authenticator.ts'
 import { keyAuthenticator } from '../identity/keys/service.ts'
+import { sessionAuthenticator } from '../identity/sessions/service.ts'
+import { openKeyring } from '../identity/tokens/keyring.ts'
+import { createTokens, type Tokens } from '../identity/tokens/service.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Random } from '../kernel/random.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
@@ -14,6 +19,7 @@ import { createHoldIds } from '../ledger/hold-ids.ts'
 import { openLane } from '../ledger/lane.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import { createLimiter } from '../limits/limiter.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
 import type { Logger } from './logger.ts'
@@ -42,7 +48,9 @@ export interface Core {
   readonly processId: bigint
   readonly applier: Applier
   readonly ledger: Ledger
-  readonly keys: ReturnType<typeof keyAuthenticator>
+  readonly tokens: Tokens
+  readonly authenticator: ReturnType<typeof createAuthenticator>
+  readonly limits: RequestLimits
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly metrics: Metrics
@@ -77,6 +85,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     onIdleError: (error) => logger.warn({ error }, 'an idle database connection was lost'),
   })
   await refuseUnfitDatabase(pool)
+  const tokens = createTokens({ keyring: await openKeyring({ db, random, clock, pepper: around.pepper }), clock })
 
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
@@ -98,7 +107,12 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const models = new Map(config.models.map((model) => [model.id, model]))
   return {
     around, db, pool, processId, applier, ledger, metrics, onTrouble, closing,
-    keys: keyAuthenticator({ db, random, pepper: around.pepper }),
+    tokens,
+    authenticator: createAuthenticator({
+      keys: keyAuthenticator({ db, random, pepper: around.pepper }),
+      sessions: sessionAuthenticator({ db, tokens }),
+    }),
+    limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
     ending: new AbortController(),

@@ -21,7 +21,7 @@ const Check = Type.Object({ ok: Type.Boolean(), detail: Type.Optional(Type.Strin
 /** Endpoints of machines that watch the server: outside /v1, without a credential, and they say nothing of accounts. */
 export function healthRoutes(deps: HealthDeps): Route[] {
   const tag = 'Health'
-  const plain = { tag, access: 'public', refuses: [] } as const
+  const plain = { tag, access: 'public', limit: 'unlimited', refuses: [] } as const
   const routes: Route[] = [
     route({ ...plain, method: 'GET', path: '/healthz', summary: 'Say that the process answers.', replies: { 200: Type.Object({ ok: Type.Boolean() }) }, handle: () => ({ ok: true }) }),
     route({

@@ -4,6 +4,11 @@ import { usageRoutes } from '../billing/usage/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
+import { agentSignInRoutes } from '../identity/agent-sign-in/routes.ts'
+import { keyRoutes } from '../identity/keys/routes.ts'
+import { firstKeyMaker } from '../identity/keys/service.ts'
+import { sessionRoutes } from '../identity/sessions/routes.ts'
+import { sessionOpener } from '../identity/sessions/service.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
 import type { Core } from './core.ts'
@@ -12,12 +17,17 @@ import { healthRoutes } from './health.ts'
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
-/** Every endpoint there is: the one list of slices. */
-export function allRoutes(core: Core): Route[] {
-  const { db, around, metrics } = core
-  const { config, clock, version } = around
+/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens. */
+export function allRoutes(core: Core, publicUrl: () => string): Route[] {
+  const { db, around, metrics, tokens } = core
+  const { config, clock, random, pepper, version } = around
+  const keys = { db, random, clock, pepper }
+  const sessions = { db, random, tokens }
   const routes: Route[] = [
+    ...agentSignInRoutes({ db, random, publicUrl, sessions: sessionOpener(sessions), firstKey: firstKeyMaker(keys) }),
+    ...sessionRoutes(sessions),
     ...accountRoutes(core),
+    ...keyRoutes(keys),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),

@@ -12,6 +12,8 @@ export type AccountType = "agent" | "owner";
 
 export type AttemptState = "abandoned" | "active" | "failed_onchain" | "mismatch" | "rejected" | "replaced" | "settled";
 
+export type AuditActorKind = "account" | "operator" | "system";
+
 export type BillingMode = "owner_only" | "self_only" | "self_then_owner";
 
 export type BucketKind = "bonus" | "promo" | "purchased" | "refunded";
@@ -19,6 +21,8 @@ export type BucketKind = "bonus" | "promo" | "purchased" | "refunded";
 export type BudgetWindow = "daily" | "monthly" | "total";
 
 export type CallOutcome = "failed" | "success";
+
+export type ChallengePurpose = "agent_sign_in" | "owner_wallet_binding" | "wallet_linking";
 
 export type CredentialKind = "api_key" | "operator" | "session";
 
@@ -87,6 +91,28 @@ export interface ApiKeys {
   prefix: string;
   revoked_at: Timestamp | null;
   secret_hash: Buffer;
+}
+
+export interface AuditLog {
+  action: string;
+  actor: string;
+  actor_kind: AuditActorKind;
+  after: Json | null;
+  at: Timestamp;
+  before: Json | null;
+  hash: Buffer;
+  id: bigint;
+  previous_hash: Buffer;
+  reason: string | null;
+  request_id: string | null;
+  target_id: string;
+  target_kind: string;
+}
+
+export interface AuditLogHead {
+  last_hash: Buffer;
+  last_id: bigint;
+  only_row: Generated<boolean>;
 }
 
 export interface Buckets {
@@ -159,6 +185,20 @@ export interface ChainTransfers {
   state: Generated<TransferState>;
   token_address: string;
   tx_hash: string;
+}
+
+export interface Challenges {
+  agent_account_id: bigint | null;
+  consumed_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+  delegation_id: bigint | null;
+  expires_at: Timestamp;
+  failed_attempts: Generated<number>;
+  id: string;
+  message: string;
+  owner_account_id: bigint | null;
+  purpose: ChallengePurpose;
+  wallet_address: string;
 }
 
 export interface CreditGrants {
@@ -318,6 +358,13 @@ export interface Processes {
   started_at: Generated<Timestamp>;
 }
 
+export interface RateLimitWindows {
+  ends_at: Timestamp;
+  key: Buffer;
+  leased: number;
+  taken: number;
+}
+
 export interface Reconciliations {
   asset_id: string;
   at: Generated<Timestamp>;
@@ -329,10 +376,30 @@ export interface Reconciliations {
   unmatched: Numeric;
 }
 
+export interface Sessions {
+  account_id: bigint;
+  created_at: Generated<Timestamp>;
+  device: Generated<string>;
+  expires_at: Timestamp;
+  generation: Generated<number>;
+  id: Generated<bigint>;
+  last_used_at: Generated<Timestamp>;
+  revoked_at: Timestamp | null;
+  sid: string;
+}
+
 export interface Settlements {
   created_at: Generated<Timestamp>;
   hold_id: bigint;
   id: Generated<bigint>;
+}
+
+export interface SigningKeys {
+  created_at: Generated<Timestamp>;
+  kid: string;
+  retired_at: Timestamp | null;
+  sealed_seed: Buffer;
+  verifies_until: Timestamp | null;
 }
 
 export interface SystemAccounts {
@@ -358,6 +425,8 @@ export interface DB {
   accounts: Accounts;
   agent_links: AgentLinks;
   api_keys: ApiKeys;
+  audit_log: AuditLog;
+  audit_log_head: AuditLogHead;
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
@@ -365,6 +434,7 @@ export interface DB {
   chain_cursors: ChainCursors;
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
+  challenges: Challenges;
   credit_grants: CreditGrants;
   families: Families;
   hold_allocations: HoldAllocations;
@@ -378,8 +448,11 @@ export interface DB {
   orders: Orders;
   outbox: Outbox;
   processes: Processes;
+  rate_limit_windows: RateLimitWindows;
   reconciliations: Reconciliations;
+  sessions: Sessions;
   settlements: Settlements;
+  signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
   transfers: Transfers;
 }

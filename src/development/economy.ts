@@ -7,6 +7,10 @@ import * as accounts from '../identity/accounts/store.ts'
 import { isWellFormed, keyHash } from '../identity/keys/secret.ts'
 import { createKey } from '../identity/keys/service.ts'
 import * as keys from '../identity/keys/store.ts'
+import { type SessionDeps, sessionOpener, wouldRefresh } from '../identity/sessions/service.ts'
+import { openKeyring } from '../identity/tokens/keyring.ts'
+import { createTokens } from '../identity/tokens/service.ts'
+import type { Clock } from '../kernel/clock.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { grantCredits } from '../ledger/grants.ts'
@@ -15,8 +19,8 @@ import { grantCredits } from '../ledger/grants.ts'
 export interface DevelopmentFile {
   readonly base_url: string
   readonly database_url: string
-  readonly owner: { readonly account_id: number; readonly email: string; readonly wallet_address: string; readonly private_key: string; readonly api_key: string }
-  readonly agent: { readonly account_id: number; readonly wallet_address: string; readonly private_key: string; readonly api_key: string }
+  readonly owner: { readonly account_id: number; readonly email: string; readonly wallet_address: string; readonly private_key: string; readonly api_key: string; readonly refresh_token: string }
+  readonly agent: { readonly account_id: number; readonly wallet_address: string; readonly private_key: string; readonly api_key: string; readonly refresh_token: string }
 }
 
 /** The first two keys of the mnemonic "test test … junk", which every Ethereum development chain funds and everyone knows. */
@@ -34,8 +38,8 @@ export interface People {
   readonly created: boolean
 }
 
-/** Makes the owner and its linked Agent, both with Credits and a key; keys of an earlier start are kept while they work. */
-export async function seedEconomy(deps: { db: Database; random: Random; pepper: Buffer }, earlier: DevelopmentFile | undefined): Promise<People> {
+/** Makes the owner and its linked Agent, both with Credits, a key and a session; keys and sessions of an earlier start are kept while they work. */
+export async function seedEconomy(deps: { db: Database; random: Random; clock: Clock; pepper: Buffer }, earlier: DevelopmentFile | undefined): Promise<People> {
   const ownerWallet = privateKeyToAddress(OWNER_KEY)
   const agentWallet = privateKeyToAddress(AGENT_KEY)
   const { ownerId, agentId, created } = await deps.db.transaction().execute(async (tx) => {
@@ -55,11 +59,20 @@ export async function seedEconomy(deps: { db: Database; random: Random; pepper: 
     if (old && row?.alive && row.account_id === accountId) return old
     return (await createKey(deps, { accountId, name: 'development' })).secret
   }
+  const sessions: SessionDeps = { ...deps, tokens: createTokens({ keyring: await openKeyring(deps), clock: deps.clock }) }
   return {
     created,
-    owner: { account_id: Number(ownerId), email: OWNER_EMAIL, wallet_address: getAddress(ownerWallet), private_key: OWNER_KEY, api_key: await keyFor(ownerId, earlier?.owner?.api_key) },
-    agent: { account_id: Number(agentId), wallet_address: getAddress(agentWallet), private_key: AGENT_KEY, api_key: await keyFor(agentId, earlier?.agent?.api_key) },
+    owner: { account_id: Number(ownerId), email: OWNER_EMAIL, wallet_address: getAddress(ownerWallet), private_key: OWNER_KEY, api_key: await keyFor(ownerId, earlier?.owner?.api_key), refresh_token: await sessionFor(sessions, ownerId, earlier?.owner?.refresh_token) },
+    agent: { account_id: Number(agentId), wallet_address: getAddress(agentWallet), private_key: AGENT_KEY, api_key: await keyFor(agentId, earlier?.agent?.api_key), refresh_token: await sessionFor(sessions, agentId, earlier?.agent?.refresh_token) },
   }
+}
+
+/** The refresh token of an earlier start while it can be exchanged, else that of a new session. */
+async function sessionFor(deps: SessionDeps, accountId: bigint, old: string | undefined): Promise<string> {
+  if (old && (await wouldRefresh(deps, old))) return old
+  const opener = sessionOpener(deps)
+  const session = await deps.db.transaction().execute((tx) => opener.start(tx, { accountId, device: 'development' }))
+  return (await opener.issue(session)).refreshToken
 }
 
 /** The file of an earlier start, if it can be read. */

@@ -37,7 +37,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
 
     const earlier = await readDevelopmentFile(folder)
     const { db, pool } = openDatabase({ url: databaseUrl, connections: 2, statementTimeoutMs: 10_000, onIdleError: () => undefined })
-    const people = await seedEconomy({ db, random: around.random, pepper }, earlier).finally(() => pool.end())
+    const people = await seedEconomy({ db, random: around.random, clock: around.clock, pepper }, earlier).finally(() => pool.end())
     step('economy', people.created ? `owner #${people.owner.account_id} and its linked Agent #${people.agent.account_id}, each with Credits and a key` : `owner #${people.owner.account_id} and Agent #${people.agent.account_id} as you left them`)
 
     const logLevel = around.environment.LOG_LEVEL ? config.logLevel : 'warn'

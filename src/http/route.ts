@@ -42,6 +42,11 @@ export interface Route {
   readonly description?: string
   readonly tag: string
   readonly access: Access
+  /**
+   * Which rate limit by client address counts it. Absent: `public` for public routes, none for the others, which
+   * are counted by credential. `unlimited` is for machines that watch the server.
+   */
+  readonly limit?: 'auth' | 'topup' | 'unlimited'
   /** True for endpoints that the spec does not have (decisions: marked +). */
   readonly extension?: boolean
   readonly params?: TSchema
@@ -74,6 +79,7 @@ export function impliedRefusals(declared: Route): ErrorCode[] {
   if (declared.access !== 'public') for (const code of ['unauthorized', 'account_banned', 'account_deactivated'] as const) codes.add(code)
   if (declared.access === 'session') codes.add('access_token_required')
   if (declared.params || declared.query) codes.add('invalid_parameter')
+  if (declared.params) codes.add('uri_too_long')
   if (declared.method !== 'GET') {
     for (const code of ['invalid_json', 'invalid_body', 'invalid_field', 'missing_field', 'unknown_field', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code)
   }

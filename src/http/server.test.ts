@@ -1,5 +1,5 @@
-import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { Type } from 'typebox'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Authenticator } from '../kernel/caller.ts'
@@ -195,7 +195,7 @@ test('an empty body counts as {} and an API key is refused where a session is ne
 
 test('while it closes, requests on kept connections are refused with 503 and the connection ends', async () => {
   closing = true
-  const { status, head, body } = parsed(await raw('GET /public HTTP/1.1\r\nhost: a\r\n\r\n'))
+  const { status, head, body } = parsed(await raw('GET /v1/public HTTP/1.1\r\nhost: a\r\n\r\n'))
   expect([status, body.error]).toEqual([503, 'shutting_down'])
   expect(head).toMatch(/connection: close/)
   expect(head).toMatch(/retry-after: 1/)

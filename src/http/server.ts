@@ -32,6 +32,8 @@ export interface ServerOptions {
   readonly onFault: (requestId: string, error: unknown) => void
   /** Runs before the handler of every matched route: rate limits. Throws a Fault to refuse. */
   readonly admit?: (request: FastifyRequest, route: Route, caller: Caller | undefined, reply: FastifyReply) => void | Promise<void>
+  /** Sees every refusal of a matched route before it is answered, and gives the one to answer: failed credentials count too. */
+  readonly refused?: (request: FastifyRequest, route: Route, fault: Fault, reply: FastifyReply) => Fault | Promise<Fault>
   /** True while the server is going down: new requests on kept connections are refused. */
   readonly closing?: () => boolean
 }
@@ -79,7 +81,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     request.startedMs = performance.now()
     reply.header('x-request-id', request.id)
-    if (options.closing?.()) {
+    // whoever watches the server may go on asking: /readyz says that it is going down
+    if (options.closing?.() && request.url.startsWith('/v1/')) {
       reply.header('connection', 'close')
       done(new Fault('shutting_down', { retryAfterMs: 1000 }))
     } else if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') {
@@ -127,6 +130,7 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
       request.route_ = declared
       request.caller_ = await callerOf(request, declared.access, options.authenticator)
       await options.admit?.(request, declared, request.caller_, reply)
+      if (declared.access === 'session' && request.caller_?.credential.kind !== 'session') throw new Fault('access_token_required')
     },
     handler: async (request, reply) =>
       declared.handle({
@@ -149,9 +153,7 @@ async function callerOf(request: FastifyRequest, access: Access, authenticator: 
   const token = tokenOf(request)
   if (token === undefined) throw new Fault('unauthorized')
   if (access === 'spending') return authenticator.recognise(token)
-  const caller = await authenticator.authenticate(token)
-  if (access === 'session' && caller.credential.kind !== 'session') throw new Fault('access_token_required')
-  return caller
+  return authenticator.authenticate(token)
 }
 
 /** 405 with Allow on every path, for every method that the path does not take. */
@@ -200,6 +202,7 @@ async function refuse(request: FastifyRequest, reply: FastifyReply, error: unkno
       fault = faultFrom(dead)
     }
   }
+  if (declared && options.refused) fault = await options.refused(request, declared, fault, reply)
   if (declared && !declared.refuses.includes(fault.code) && !impliedRefusals(declared).includes(fault.code)) {
     options.onFault(request.id, new Error(`${declared.method} ${declared.path} does not declare ${fault.code}`, { cause: error }))
   } else if (fault.refusal.status >= 500) {
@@ -233,11 +236,16 @@ export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: F
     .send(JSON.stringify(nested ? { error: { ...body, error: undefined, message: fault.message, type, code: fault.code, param: null } } : body))
 }
 
+/** PostgreSQL's code for a statement that took longer than it may. */
+const STATEMENT_CUT_OFF = '57014'
+
 function faultFrom(error: unknown): Fault {
   if (error instanceof Fault) return error
   if (isConnectionLost(error)) return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
   const code = (error as { code?: unknown } | null)?.code
   switch (code) {
+    case STATEMENT_CUT_OFF:
+      return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Fault('body_too_large')
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':

@@ -68,6 +68,31 @@ export const catalogue = {
     message: 'No valid credential was sent. Send Authorization: Bearer <API key or access token>; an Agent gets one by POST /v1/auth/challenge and POST /v1/auth/verify.',
     fix: 'Check the key for typos, or sign in again. Unknown, mistyped, revoked and expired credentials are answered alike.',
   },
+  invalid_challenge: {
+    status: 401, type: 'authentication_error', phrase: 'Invalid challenge',
+    message: 'This challenge cannot be answered: it does not exist, has expired, was answered before, or was closed after five wrong signatures. Ask for a new one by POST /v1/auth/challenge.',
+    fix: 'Ask for a new challenge and answer it within 5 minutes, once. At most 5 are open for a wallet: a sixth takes the place of the oldest.',
+  },
+  invalid_signature: {
+    status: 401, type: 'authentication_error', phrase: 'Invalid signature',
+    message: 'The signature is not this wallet\'s EIP-191 signature of the challenge message. After five wrong signatures the challenge is closed.',
+    fix: 'Sign the message exactly as it was received (personal_sign) with the wallet that the challenge names: 65 bytes as hex, of an ordinary wallet (EOA).',
+  },
+  invalid_refresh_token: {
+    status: 401, type: 'authentication_error', phrase: 'Invalid refresh token',
+    message: 'The refresh token is not valid: it has expired, its session was ended, or it is no refresh token of this server. Sign in again.',
+    fix: 'Sign in again; API keys keep working meanwhile.',
+  },
+  refresh_token_reused: {
+    status: 401, type: 'authentication_error', phrase: 'Refresh token used before',
+    message: 'This refresh token was exchanged before, here or by another client at the same moment. Its session goes on with the newer token. If that was not you, end it by POST /v1/auth/logout with this token, and sign in again.',
+    fix: 'Exchange refresh tokens one after another and store both new tokens together. After a timeout whose answer was lost, sign in again.',
+  },
+  owner_wallet_not_allowed: {
+    status: 403, type: 'permission_error', phrase: 'Owner wallet not allowed',
+    message: 'This wallet belongs to an owner account, and owner wallets cannot sign in as an Agent. Use a wallet of the Agent\'s own.',
+    fix: 'Owners sign in in the browser; give the Agent a wallet of its own.',
+  },
   account_banned: {
     status: 403, type: 'permission_error', phrase: 'Account banned',
     message: 'This account is banned. Contact the operator.', fix: 'Only the operator can lift a ban.',
@@ -105,6 +130,14 @@ export const catalogue = {
   call_not_found: {
     status: 404, type: 'not_found_error', phrase: 'Call not found',
     message: 'There is no such call.', fix: 'GET /v1/calls lists the calls of this account.',
+  },
+  api_key_not_found: {
+    status: 404, type: 'not_found_error', phrase: 'API key not found',
+    message: 'This account has no such API key.', fix: 'GET /v1/me/api-keys lists the keys of this account with their ids.',
+  },
+  session_not_found: {
+    status: 404, type: 'not_found_error', phrase: 'Session not found',
+    message: 'This account has no such session.', fix: 'GET /v1/me/sessions lists the sessions of this account with their ids.',
   },
   method_not_allowed: {
     status: 405, type: 'method_not_allowed_error', phrase: 'Method not allowed',

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { AccountStatus } from '../db/schema.ts'
 import { setStatus } from '../identity/accounts/store.ts'
+import { recordAction } from '../identity/audit-log/service.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
 import { withJson, withReason } from './options.ts'
@@ -66,7 +67,17 @@ async function change(
         `Account ${account.id} was left as it is. ${step.refused}`,
       )
     if (step !== 'already')
-      await db.transaction().execute((tx) => setStatus(tx, account.id, step.to))
+      await db.transaction().execute(async (tx) => {
+        await setStatus(tx, account.id, step.to)
+        await recordAction(tx, {
+          actor: { kind: 'operator', name: around.userName },
+          action: `${verb}.account`,
+          targetId: account.id,
+          before: { status: account.status },
+          after: { status: step.to },
+          reason: options.reason,
+        })
+      })
     const status = step === 'already' ? account.status : step.to
     print(around, options, {
       data: { account_id: account.id, status, changed: step !== 'already' },

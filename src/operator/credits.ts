@@ -1,5 +1,6 @@
 import { Argument, Option } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { recordAction } from '../identity/audit-log/service.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { grantCredits } from '../ledger/grants.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
@@ -56,15 +57,31 @@ async function grant(
   await withDatabase(around, 'granting Credits', async ({ db, actor }) => {
     const account = await findAccount(db, named)
     const id = options.idempotency ?? around.random.uuid()
-    const { grantId, repeated } = await grantCredits(db, {
-      source: 'operator',
-      sourceId: id,
-      accountId: account.id,
-      bucket: options.bucket,
-      amountMicro,
-      expiresAt: options.expires,
-      reason: options.reason,
-      grantedBy: actor,
+    const { grantId, repeated } = await db.transaction().execute(async (tx) => {
+      const given = await grantCredits(tx, {
+        source: 'operator',
+        sourceId: id,
+        accountId: account.id,
+        bucket: options.bucket,
+        amountMicro,
+        expiresAt: options.expires,
+        reason: options.reason,
+        grantedBy: actor,
+      })
+      if (!given.repeated) {
+        await recordAction(tx, {
+          actor: { kind: 'operator', name: around.userName },
+          action: 'grant.credits',
+          targetId: account.id,
+          after: {
+            grant_id: Number(given.grantId),
+            amount_micro: Number(amountMicro),
+            bucket: options.bucket,
+          },
+          reason: options.reason,
+        })
+      }
+      return given
     })
     const given = await store.read(db, grantId)
     // the expiry may be meant from now (90d), so it is not compared

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { recordAction } from '../identity/audit-log/service.ts'
 import { assert } from '../kernel/assert.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { openLane } from '../ledger/lane.ts'
@@ -100,6 +101,7 @@ async function resolve(
       applied.status === 'captured' || applied.status === 'voided',
       `hold ${hold.id} cannot be ${applied.status}`,
     )
+    await record(session, around.userName, hold, decision)
     const returned = charged < hold.reserve_micro ? hold.reserve_micro - charged : 0n
     print(around, decision, {
       data: {
@@ -116,6 +118,25 @@ async function resolve(
       text: `Hold ${hold.id} is ${applied.status}: ${amount(charged)} charged, ${amount(returned)} given back. Account ${hold.actor_account_id} has ${amount(applied.availableMicro ?? 0n)} available.`,
     })
   })
+}
+
+/** The resolution itself names who and why; this row puts it in the chain of the audit log. */
+async function record(
+  session: Session,
+  name: string,
+  hold: HoldRow,
+  decision: Decision,
+): Promise<void> {
+  await session.db.transaction().execute((tx) =>
+    recordAction(tx, {
+      actor: { kind: 'operator', name },
+      action: 'resolve.hold',
+      targetId: hold.id,
+      before: { flag: hold.flag, reserve_micro: Number(hold.reserve_micro) },
+      after: { charged_micro: Number(decision.actual ?? 0n) },
+      reason: decision.reason,
+    }),
+  )
 }
 
 /** A repeat, for instance after a lost connection, is no mistake. */

@@ -12,6 +12,7 @@ import type { Operation, Status } from '../ledger/operations.ts'
 import { register } from '../ledger/processes.ts'
 import { accountCommands } from './account.ts'
 import { auditCommands } from './audit.ts'
+import { auditLogCommands } from './audit-log.ts'
 import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
@@ -20,6 +21,7 @@ import { type KeyInput, keyCommands } from './key.ts'
 import { migrateCommands } from './migrate.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
+import { signingKeyCommands } from './signing-key.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -41,6 +43,8 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   holdCommands,
   pricesCommands,
   auditCommands,
+  auditLogCommands,
+  signingKeyCommands,
 ]
 
 /** The pepper of the terminals below. */

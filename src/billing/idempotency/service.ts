@@ -107,7 +107,7 @@ function keepable(answer: StoredAnswer, requestId: string): StoredAnswer {
 /** Gives the open claims of a dead process their answer: the outcome is unknown and was billed as such. */
 export async function settleLeftBehind(db: Database, processId: bigint): Promise<void> {
   const fault = new Fault('upstream_interrupted', {
-    message: 'The server stopped while this call was running. Its usage is unknown, so the hold stays until the operator resolves it. Keep the request id.',
+    message: 'The server stopped while this call was running, so its answer is lost. GET /v1/calls shows what it cost, or that its usage is unknown and its hold waits for the operator. Keep the request id.',
   })
   await store.settleLeftBehind(db, processId, (requestId) => ({ status: fault.refusal.status, body: JSON.stringify(errorBody(fault, requestId)) }))
 }

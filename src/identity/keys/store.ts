@@ -9,15 +9,68 @@ export interface KeyRow {
   readonly status: 'active' | 'banned' | 'deactivated'
 }
 
+const alive = sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`
+
 /** The key with this hash, alive or not. Times are the database's. */
 export async function findByHash(db: Database, hash: Buffer): Promise<KeyRow | undefined> {
   return db
     .selectFrom('api_keys')
     .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
     .select(['api_keys.id', 'api_keys.account_id', 'accounts.status'])
-    .select(sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`.as('alive'))
+    .select(alive.as('alive'))
     .where('secret_hash', '=', hash)
     .executeTakeFirst()
+}
+
+/** A key as its account's list shows it: everything but the secret. */
+export interface ListedKey extends BudgetLimits {
+  readonly id: bigint
+  readonly name: string
+  readonly prefix: string
+  readonly last4: string
+  readonly created_at: Date
+  readonly last_used_at: Date | null
+  readonly expires_at: Date | null
+  readonly revoked_at: Date | null
+  readonly budget_id: bigint | null
+  readonly alive: boolean
+}
+
+/** Keys of an account, revoked and expired ones too, newest first; with `id`, that one. */
+export async function list(
+  db: Database | Tx,
+  which: { accountId: bigint; id?: bigint },
+): Promise<ListedKey[]> {
+  let select = db
+    .selectFrom('api_keys')
+    .leftJoin('budgets', 'budgets.id', 'api_keys.budget_id')
+    .select([
+      'api_keys.id',
+      'name',
+      'prefix',
+      'last4',
+      'api_keys.created_at',
+      'last_used_at',
+      'expires_at',
+      'revoked_at',
+      'budget_id',
+    ])
+    .select(['per_call_micro', 'daily_micro', 'monthly_micro', 'total_micro'])
+    .select(alive.as('alive'))
+    .where('account_id', '=', which.accountId)
+  if (which.id !== undefined) select = select.where('api_keys.id', '=', which.id)
+  return select.orderBy('api_keys.id', 'desc').execute()
+}
+
+/** Whether the account has or had a key. */
+export async function hasAny(tx: Tx, accountId: bigint): Promise<boolean> {
+  const row = await tx
+    .selectFrom('api_keys')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Limits of a budget in microcredits; null is none. */
@@ -31,9 +84,19 @@ export interface BudgetLimits {
 /** Stores a key by its hash, with its budget if it has limits. */
 export async function insert(
   tx: Tx,
-  key: { accountId: bigint; hash: Buffer; name: string; prefix: string; last4: string; expiresAt: Date | undefined; budget: BudgetLimits | undefined },
+  key: {
+    accountId: bigint
+    hash: Buffer
+    name: string
+    prefix: string
+    last4: string
+    expiresAt: Date | undefined
+    budget: BudgetLimits | undefined
+  },
 ): Promise<bigint> {
-  const budget = key.budget ? await tx.insertInto('budgets').values(key.budget).returning('id').executeTakeFirstOrThrow() : undefined
+  const budget = key.budget
+    ? await tx.insertInto('budgets').values(key.budget).returning('id').executeTakeFirstOrThrow()
+    : undefined
   const row = await tx
     .insertInto('api_keys')
     .values({
@@ -60,7 +123,25 @@ export async function revoke(db: Database, id: bigint): Promise<boolean> {
   return numUpdatedRows > 0n
 }
 
+/** Revokes keys of an account now: one, or all. A key revoked before stays as it was. Gives how many there are. */
+export async function revokeOf(
+  db: Database,
+  which: { accountId: bigint; id?: bigint },
+): Promise<bigint> {
+  let update = db
+    .updateTable('api_keys')
+    .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })
+    .where('account_id', '=', which.accountId)
+  if (which.id !== undefined) update = update.where('id', '=', which.id)
+  const { numUpdatedRows } = await update.executeTakeFirst()
+  return numUpdatedRows
+}
+
 /** Notes when keys were last used: in bulk and seldom, off the hot path. */
 export async function touch(db: Database, ids: readonly bigint[]): Promise<void> {
-  await db.updateTable('api_keys').set({ last_used_at: sql<Date>`now()` }).where('id', 'in', ids).execute()
+  await db
+    .updateTable('api_keys')
+    .set({ last_used_at: sql<Date>`now()` })
+    .where('id', 'in', ids)
+    .execute()
 }

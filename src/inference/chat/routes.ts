@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify'
-import { type Claimed, claimKey, type StoredAnswer } from '../../billing/idempotency/service.ts'
+import { type Claimed, claimKey, REPLAY_BYTES_MAX, type StoredAnswer } from '../../billing/idempotency/service.ts'
 import type { Database } from '../../db/database.ts'
+import { integer } from '../../http/fields.ts'
 import { type Call, type Route, route } from '../../http/route.ts'
 import { errorBody, Fault } from '../../kernel/errors.ts'
-import { integer } from '../../http/fields.ts'
 import type { JsonObject } from '../../providers/provider.ts'
 import { ChatBody, ChatCompletion, ChatEstimate } from './schema.ts'
 import { answerChat, type ChatDeps, estimate, streamChat } from './service.ts'
@@ -130,7 +130,8 @@ async function sendStream(deps: ChatRouteDeps, call: ChatRequest, claimed: Claim
     const { reply } = call
     reply.hijack()
     const headers = { ...stream.headers, ...SSE }
-    reply.raw.writeHead(200, { 'x-request-id': call.requestId, ...headers })
+    // the framework's headers (request id, limits) are not written for us once the socket is ours
+    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...headers })
     reply.raw.flushHeaders()
     const written: string[] = []
     const sink = sinkOf(reply)
@@ -180,12 +181,15 @@ function sinkOf(reply: FastifyReply): Sink {
 
 /** Keeps what is written for replay, also what is written after the client has left. */
 function recording(sink: Sink, written: string[]): Sink {
+  let length = 0
   return {
     get gone() {
       return sink.gone
     },
     write(text) {
-      written.push(text)
+      // what is longer than can be kept is not collected either: one piece more tells that it is too long
+      if (length <= REPLAY_BYTES_MAX) written.push(text)
+      length += text.length
       return sink.write(text)
     },
   }

@@ -27,7 +27,7 @@ export function rewriteBatch(batch: readonly string[], seen: StreamSeen, wanted:
   const model = `"model":${JSON.stringify(wanted.modelId)}`
   for (const data of batch) {
     let frame = data
-    if (mentions(frame, '"usage"', '"usage":null') || frame.includes('"error"')) {
+    if (mentions(frame, '"usage"', '"usage":null') || frame.includes('"error"') || (!wanted.includeUsage && frame.includes('"choices":[]'))) {
       const kept = inspect(frame, seen, wanted.includeUsage)
       if (kept === undefined) continue
       frame = kept
@@ -55,18 +55,23 @@ function inspect(frame: string, seen: StreamSeen, includeUsage: boolean): string
   } catch {
     return frame
   }
-  if (parsed.error !== undefined && parsed.error !== null && parsed.choices === undefined) {
+  const usage = usageFrom(parsed.usage)
+  if (usage) {
+    seen.usage = usage
+    seen.rawUsage = parsed.usage as JsonObject
+  }
+  // some providers send choices with their error: whatever they say then belongs to the error
+  if (parsed.error !== undefined && parsed.error !== null) {
     seen.error = { message: reportedError(parsed.error) }
     return undefined
   }
-  const usage = usageFrom(parsed.usage)
-  if (!usage) return frame
-  seen.usage = usage
-  seen.rawUsage = parsed.usage as JsonObject
-  if (Array.isArray(parsed.choices) && parsed.choices.length === 0) {
+  const empty = Array.isArray(parsed.choices) && parsed.choices.length === 0
+  // a client that did not ask for usage reads choices[0] of every frame
+  if (empty && (usage || !includeUsage)) {
     seen.lastFrame ??= frame
     return undefined
   }
+  if (!usage) return frame
   // some providers repeat usage in every frame: clients that did not ask for it should not see it
   if (includeUsage) parsed.usage = null
   else delete parsed.usage

@@ -107,7 +107,8 @@ async function checkSchema(db: Database): Promise<Check> {
       return failed('schema', `not applied: ${pending.join(', ')}`, 'Run `farebox migrate`.')
     return ok('schema', `${(await sqlFiles('migrations')).at(-1)?.name}, nothing pending`)
   } catch (error) {
-    if (error instanceof MigrationFault) return failed('schema', error.message, 'Run the newer farebox.')
+    if (error instanceof MigrationFault)
+      return failed('schema', error.message, 'Run the newer farebox.')
     throw error
   }
 }

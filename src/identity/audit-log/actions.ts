@@ -1,0 +1,33 @@
+/**
+ * Everything that is recorded, and what kind of thing it is done to. A closed list: what is not here cannot be
+ * recorded, and a reader can rely on the words. `verb.noun`.
+ */
+export const actions = {
+  'ban.account': 'account',
+  'unban.account': 'account',
+  'deactivate.account': 'account',
+  'reactivate.account': 'account',
+  'change_role.account': 'account',
+  'create.api_key': 'api_key',
+  'revoke.api_key': 'api_key',
+  'revoke_all.api_keys': 'account',
+  'revoke.session': 'session',
+  'revoke_all.sessions': 'account',
+  'create.link': 'account',
+  'change.link': 'account',
+  'remove.link': 'account',
+  'bind.wallet': 'account',
+  'remove.wallet': 'account',
+  'create.invitation': 'invitation',
+  'revoke.invitation': 'invitation',
+  'rotate.signing_key': 'signing_key',
+  'grant.credits': 'account',
+  'resolve.hold': 'hold',
+  'authorize.settlement': 'hold',
+  'credit.order': 'order',
+  'refund.order': 'order',
+  'dismiss.order': 'order',
+} as const satisfies Record<string, string>
+
+/** What was done. The target of `*.link` is the Agent's account. */
+export type Action = keyof typeof actions

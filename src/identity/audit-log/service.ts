@@ -1,0 +1,153 @@
+import type { Database, Tx } from '../../db/database.ts'
+import { type Action, actions } from './actions.ts'
+import {
+  breakAt,
+  exported,
+  FIRST_HASH,
+  hashOf,
+  type LogEntry,
+  type LogRow,
+  type Recordable,
+  recordedJson,
+  recordedText,
+} from './chain.ts'
+import * as store from './store.ts'
+
+/** Who acted. */
+export type Actor =
+  | { readonly kind: 'operator'; readonly name: string }
+  | { readonly kind: 'account'; readonly id: bigint }
+  /** A part of the server that acts by itself, such as `upkeep`. */
+  | { readonly kind: 'system'; readonly name: string }
+
+/** Something that was done. Its time is the database's. */
+export interface AuditEntry {
+  readonly actor: Actor
+  readonly action: Action
+  /** The id of what it was done to; of what kind that is, the action says. */
+  readonly targetId: bigint | string
+  /** What changed, as far as a reader needs it. Never a secret: known shapes of secrets are replaced. */
+  readonly before?: Recordable
+  readonly after?: Recordable
+  readonly reason?: string | undefined
+  readonly requestId?: string | undefined
+}
+
+/**
+ * Appends an entry to the audit log inside the caller's transaction: it is there exactly when what it tells has
+ * happened. Call it last: it locks the end of the log until the transaction ends, so whoever takes another lock
+ * after it can deadlock. Never on the path of a billed call.
+ */
+export async function recordAction(tx: Tx, entry: AuditEntry): Promise<void> {
+  const head = await store.lockHead(tx)
+  const row: LogEntry = {
+    id: head.id + 1n,
+    at: head.at,
+    actor_kind: entry.actor.kind,
+    actor: recordedText(nameOf(entry.actor)),
+    action: entry.action,
+    target_kind: actions[entry.action],
+    target_id: recordedText(String(entry.targetId)),
+    before: recordedJson(entry.before),
+    after: recordedJson(entry.after),
+    reason: entry.reason === undefined ? null : recordedText(entry.reason),
+    request_id: entry.requestId ?? null,
+    previous_hash: head.hash,
+  }
+  await store.append(tx, { ...row, hash: hashOf(row) })
+}
+
+/** `operator:<name>`, as the ledger names those who grant; an account by its id; a part of the server by its name. */
+function nameOf(actor: Actor): string {
+  if (actor.kind === 'account') return String(actor.id)
+  return actor.kind === 'operator' ? `operator:${actor.name}` : actor.name
+}
+
+/** What a check of the whole log found. */
+export interface Verification {
+  readonly rows: number
+  /** The last row of the chain, to be noted elsewhere: whoever can rewrite the table can make a new chain, but not with this hash in it. */
+  readonly head: { readonly id: bigint; readonly hash: string }
+  /** The first row that is not as it was written, and how that shows. */
+  readonly broken: { readonly id: bigint; readonly problem: string } | undefined
+}
+
+const PAGE = 1_000
+
+/**
+ * Reads the whole log in one snapshot and checks every row against the one before it. `expected`: a head that was
+ * noted earlier, which must still be part of the chain.
+ */
+export async function verifyAuditLog(
+  db: Database,
+  expected?: { readonly id: bigint; readonly hash: string },
+): Promise<Verification> {
+  return inSnapshot(db, async (tx) => {
+    let last: store.Head = { id: 0n, hash: FIRST_HASH }
+    let rows = 0
+    const result = (broken: Verification['broken']): Verification => ({
+      rows,
+      head: { id: last.id, hash: last.hash.toString('hex') },
+      broken,
+    })
+    for await (const row of allRows(tx)) {
+      const problem =
+        breakAt(row, last) ??
+        (expected?.id === row.id && expected.hash !== row.hash.toString('hex')
+          ? 'it is not the row that was noted under this id'
+          : undefined)
+      if (problem !== undefined) return result({ id: row.id, problem })
+      last = { id: row.id, hash: row.hash }
+      rows++
+    }
+    const noted = await store.head(tx)
+    if (!noted || noted.id !== last.id || !noted.hash.equals(last.hash)) {
+      return result({
+        id: last.id + 1n,
+        problem: `the log ends with row ${last.id}, but ${noted ? `row ${noted.id}` : 'nothing'} is noted as its end: rows were removed or added`,
+      })
+    }
+    if (expected && expected.id > last.id)
+      return result({
+        id: last.id + 1n,
+        problem: `the log ends before row ${expected.id}, which was noted`,
+      })
+    return result(undefined)
+  })
+}
+
+/** Gives every row of one snapshot, oldest first, as the JSON object that its hash covers, with the hash. */
+export async function exportAuditLog(
+  db: Database,
+  each: (row: Record<string, unknown>) => void | Promise<void>,
+): Promise<void> {
+  await inSnapshot(db, async (tx) => {
+    for await (const row of allRows(tx)) await each(exported(row))
+  })
+}
+
+/** The newest entries that match, newest first. */
+export async function listAuditLog(db: Database, filter: store.Filter): Promise<LogRow[]> {
+  return store.newest(db, filter)
+}
+
+async function inSnapshot<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (tx) => {
+      await store.takeYourTime(tx)
+      return work(tx)
+    })
+}
+
+async function* allRows(tx: Tx): AsyncGenerator<LogRow> {
+  for (let after = 0n; ; ) {
+    const page = await store.rows(tx, { after, limit: PAGE })
+    yield* page
+    const end = page.at(-1)
+    if (end === undefined || page.length < PAGE) return
+    after = end.id
+  }
+}
