@@ -111,10 +111,11 @@ export function createApplier(options: ApplierOptions): Applier {
         if (error instanceof LaneLost) {
           if (!failing) options.onTrouble?.('the ledger lane is lost; the same flush is sent again', error)
           failing = true
-          loseImpatient(batch)
-          loseImpatient(queue)
+          const limits = { abandoned, nowMs: clock.monotonicMs(), patienceMs: options.patienceMs }
+          loseImpatient(batch, limits)
+          loseImpatient(queue, limits)
           // a reserve that was never sent and that nobody waits for any more is not made at all
-          queue = queue.filter((pending) => pending.settle !== undefined || !forget(pending))
+          queue = queue.filter(({ operation, settle }) => settle !== undefined || operation.operation !== 'reserve' || !abandoned.delete(operation.holdId))
           await pause(delayMs)
         } else if (!isSerialization(error)) {
           return divide(batch, error)
@@ -150,24 +151,6 @@ export function createApplier(options: ApplierOptions): Applier {
     )
   }
 
-  /** True when a reserve could be dropped without a trace; an end never is. */
-  function forget({ operation }: Pending): boolean {
-    return operation.operation === 'reserve' && abandoned.delete(operation.holdId)
-  }
-
-  function loseImpatient(waiting: readonly Pending[]): void {
-    const now = clock.monotonicMs()
-    for (const pending of waiting) {
-      if (!pending.refuse) continue
-      // a reserve is told at once: nothing was begun, and the client may try elsewhere
-      if (pending.operation.operation !== 'reserve' && now - pending.submittedMs < options.patienceMs) continue
-      abandoned.add(pending.operation.holdId)
-      pending.refuse(new Fault('unavailable', { retryAfterMs: 1000 }))
-      pending.refuse = undefined
-      pending.settle = undefined
-    }
-  }
-
   return {
     submit,
     abandoned,
@@ -191,6 +174,19 @@ export function createApplier(options: ApplierOptions): Applier {
       closed = true
       await lane.close()
     },
+  }
+}
+
+/** Tells 503 to those who need not wait for a lane that is lost; what they wanted goes on without them. */
+function loseImpatient(waiting: readonly Pending[], limits: { abandoned: Set<bigint>; nowMs: number; patienceMs: number }): void {
+  for (const pending of waiting) {
+    if (!pending.refuse) continue
+    // a reserve is told at once: nothing was begun, and the client may try elsewhere
+    if (pending.operation.operation !== 'reserve' && limits.nowMs - pending.submittedMs < limits.patienceMs) continue
+    limits.abandoned.add(pending.operation.holdId)
+    pending.refuse(new Fault('unavailable', { retryAfterMs: 1000 }))
+    pending.refuse = undefined
+    pending.settle = undefined
   }
 }
 

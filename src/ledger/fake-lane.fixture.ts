@@ -21,6 +21,7 @@ export interface FakeLane extends Lane {
   gate: Promise<void> | undefined
 }
 
+/** A fake lane without holds, whose flushes are all applied. */
 export function createFakeLane(): FakeLane {
   const holds = new Map<bigint, string>()
   const made = new Map<string, number>()
