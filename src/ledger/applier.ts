@@ -117,8 +117,10 @@ export function createApplier(options: ApplierOptions): Applier {
           // a reserve that was never sent and that nobody waits for any more is not made at all
           queue = queue.filter(({ operation, settle }) => settle !== undefined || operation.operation !== 'reserve' || !abandoned.delete(operation.holdId))
           await pause(delayMs)
-        } else if (!isSerialization(error)) {
-          return divide(batch, error)
+        } else {
+          // whatever it says, the lane answers: without this no reserve would be let through to find out
+          failing = false
+          if (!isSerialization(error)) return divide(batch, error)
         }
       }
     }
