@@ -65,11 +65,9 @@ export function createApplier(options: ApplierOptions): Applier {
   const idle: Array<() => void> = []
 
   function submit(operation: Operation): Promise<Applied> {
-    const opensMoney = operation.operation === 'reserve'
-    if (opensMoney && closed) return Promise.reject(new Fault('shutting_down', { retryAfterMs: 1000 }))
-    if (opensMoney && failing) return Promise.reject(new Fault('unavailable', { retryAfterMs: 1000 }))
+    const busy = closed ? 'shutting_down' : failing ? 'unavailable' : queue.length >= options.queueMax ? 'overloaded' : undefined
     // the end of a hold is never refused: what the call cost is known now and nowhere else
-    if (opensMoney && queue.length >= options.queueMax) return Promise.reject(new Fault('overloaded', { retryAfterMs: 1000 }))
+    if (busy && operation.operation === 'reserve') return Promise.reject(new Fault(busy, { retryAfterMs: 1000 }))
     return new Promise<Applied>((settle, refuse) => {
       queue.push({ operation, submittedMs: clock.monotonicMs(), settle, refuse })
       if (!running) {

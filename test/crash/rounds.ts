@@ -94,7 +94,7 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
     return started
   }
   const answered = (count: number) => vi.waitFor(() => {
-    if ((load?.acknowledged.size ?? 0) < count) throw new Error(`only ${load?.acknowledged.size} of ${count} calls are answered; the last failure: ${load?.lastFailure}`)
+    if ((load?.acknowledged.size ?? 0) < count) throw new Error(`only ${load?.acknowledged.size} of ${count} calls are answered; the last failure: ${load?.lastFailure}\n${server?.lastWords()}`)
   }, { timeout: 60_000, interval: 1 })
 
   try {
