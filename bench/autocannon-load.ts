@@ -8,11 +8,7 @@ process.on('message', (job: { target: Target; connections: number; seconds: numb
 })
 process.on('disconnect', () => process.exit())
 
-async function load(job: {
-  target: Target
-  connections: number
-  seconds: number
-}): Promise<LoadResult> {
+async function load(job: { target: Target; connections: number; seconds: number }): Promise<LoadResult> {
   const { target, connections, seconds } = job
   const headers = { 'content-type': 'application/json', ...target.headers }
   const shares = sharesOf(target.tokens, connections)

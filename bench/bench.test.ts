@@ -48,11 +48,7 @@ describe('a goal', () => {
   })
 
   test('is missed at the median, whatever the best round reached', () => {
-    const [ratio, , rate] = judged('plain-0ms', [
-      calls(29, 100),
-      calls(90, 100),
-      calls(29, 100),
-    ]).goals
+    const [ratio, , rate] = judged('plain-0ms', [calls(29, 100), calls(90, 100), calls(29, 100)]).goals
     expect(ratio?.met).toBe(false)
     expect(rate?.met).toBe(false)
   })
@@ -89,14 +85,10 @@ test('the report shows goals, wrong charges and what was left out', () => {
     machine: { cores: '2' },
     loadTool: 'wrk',
     settings: { rounds: 1, seconds: 1, warmUpSeconds: 1, rows: 10 },
-    scenarios: [
-      { ...scenario, charges: { farebox: charge }, unavailable: { portkey: 'no | network' } },
-    ],
+    scenarios: [{ ...scenario, charges: { farebox: charge }, unavailable: { portkey: 'no | network' } }],
   })
   expect(text).toContain('# Benchmark of 2026-01-02, commit abc with changes')
-  expect(text).toContain(
-    '| plain-0ms | billed / bare unbilled proxy | ≥ 0.3 | 0.400 / 0.400 / 0.400 | yes |',
-  )
+  expect(text).toContain('| plain-0ms | billed / bare unbilled proxy | ≥ 0.3 | 0.400 / 0.400 / 0.400 | yes |')
   expect(text).toContain('| billed / Portkey unbilled | ≥ 3 | - | not measured |')
   expect(text).toContain('bucket 1 should be 0 and is 5 | **no** |')
   expect(text).toContain('portkey was not measured: no | network')
@@ -112,7 +104,6 @@ test('every scenario has a goal or is there to be read, and every goal names a s
 
 test('a stream that lacks any chunk has another text', () => {
   const chunks = Array.from({ length: STREAM_CHUNKS }, (_, n) => chunkText(n))
-  for (let n = 0; n < STREAM_CHUNKS; n += 1)
-    expect(chunks.toSpliced(n, 1).join('')).not.toBe(streamText)
+  for (let n = 0; n < STREAM_CHUNKS; n += 1) expect(chunks.toSpliced(n, 1).join('')).not.toBe(streamText)
   expect(JSON.parse(requestBody('m', true))).toMatchObject({ stream: true })
 })

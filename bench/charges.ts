@@ -25,12 +25,7 @@ const PATIENCE_MS = 15_000
 
 /** The newest hold of a database: where a scenario begins. */
 export async function newestHold(economy: Economy): Promise<bigint> {
-  const row = await economy.db
-    .selectFrom('holds')
-    .select('id')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
+  const row = await economy.db.selectFrom('holds').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst()
   return row?.id ?? 0n
 }
 
@@ -52,8 +47,7 @@ export async function checkCharges(
   const charged = BigInt(rows[0]?.total ?? 0)
   const expected = BigInt(received) * CALL_MICRO
   const findings = (await auditLedger(db)).map(
-    ({ check_name, subject, expected, found }) =>
-      `${check_name}: ${subject} should be ${expected} and is ${found}`,
+    ({ check_name, subject, expected, found }) => `${check_name}: ${subject} should be ${expected} and is ${found}`,
   )
   const unanswered = captured - seen.answered
   return {

@@ -26,9 +26,7 @@ const STOP_MS = 30_000
 export async function forkServer(file: string, args: readonly string[]): Promise<Child> {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv: [] })
   endWithUs(child)
-  const [message] = (await once(child, 'message', { signal: AbortSignal.timeout(READY_MS) })) as [
-    { port: number },
-  ]
+  const [message] = (await once(child, 'message', { signal: AbortSignal.timeout(READY_MS) })) as [{ port: number }]
   return { pid: pidOf(child), port: message.port, stop: () => end(child) }
 }
 
@@ -52,9 +50,7 @@ export async function spawnServer(options: {
   const patience = AbortSignal.timeout(READY_MS)
   const address = `http://127.0.0.1:${port}${options.readyPath}`
   for (;;) {
-    const answered = await fetch(address, { signal: AbortSignal.timeout(2000) }).catch(
-      () => undefined,
-    )
+    const answered = await fetch(address, { signal: AbortSignal.timeout(2000) }).catch(() => undefined)
     if (answered?.status === 200) return { pid: pidOf(child), port, stop: () => end(child) }
     if (child.exitCode !== null || child.signalCode !== null || patience.aborted) {
       await end(child)
@@ -76,12 +72,9 @@ export async function freePort(): Promise<number> {
 }
 
 /** Resident memory of a process in MB, now and at its highest; undefined where the system does not tell (no /proc). */
-export async function residentMb(
-  pid: number,
-): Promise<{ now: number; highest: number } | undefined> {
+export async function residentMb(pid: number): Promise<{ now: number; highest: number } | undefined> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  const field = (name: string) =>
-    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024
+  const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024
   const memory = { now: field('VmRSS'), highest: field('VmHWM') }
   return Number.isNaN(memory.now) ? undefined : memory
 }

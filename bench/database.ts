@@ -43,10 +43,7 @@ export async function createEconomy(
   postgres: RunningPostgres,
   options: { name: string; accounts: number },
 ): Promise<Economy> {
-  await once(
-    postgres.url('postgres', postgres.superuser),
-    `create database ${options.name} owner ${OWNER}`,
-  )
+  await once(postgres.url('postgres', postgres.superuser), `create database ${options.name} owner ${OWNER}`)
   const url = postgres.url(options.name, OWNER)
   await migrate(url)
   const { db, pool } = openDatabase({
@@ -61,11 +58,7 @@ export async function createEconomy(
   return { url, db, pepper: pepper.toString('hex'), accounts: made, close: () => pool.end() }
 }
 
-async function createAccount(
-  db: Database,
-  pepper: Buffer,
-  n: number,
-): Promise<{ id: bigint; key: string }> {
+async function createAccount(db: Database, pepper: Buffer, n: number): Promise<{ id: bigint; key: string }> {
   const account = {
     accountType: 'owner',
     walletAddress: undefined,

@@ -50,10 +50,7 @@ export async function writeHistory(
 }
 
 /** Takes ids for `count` holds and as many transfers, so that the server's own come after them. */
-async function nextIds(
-  client: pg.Client,
-  count: number,
-): Promise<{ hold: bigint; transfer: bigint }> {
+async function nextIds(client: pg.Client, count: number): Promise<{ hold: bigint; transfer: bigint }> {
   const transfers = `pg_get_serial_sequence('transfers', 'id')`
   const { rows } = await client.query<{ hold: string; transfer: string }>(
     `select nextval('hold_ids') as hold, nextval(${transfers}) as transfer`,

@@ -30,10 +30,7 @@ export interface LoadResult {
 /** A load on a target; the same tool for all sides of a run. */
 export interface LoadTool {
   readonly name: string
-  run(
-    target: Target,
-    load: { readonly connections: number; readonly seconds: number },
-  ): Promise<LoadResult>
+  run(target: Target, load: { readonly connections: number; readonly seconds: number }): Promise<LoadResult>
 }
 
 const run = promisify(execFile)
@@ -64,23 +61,11 @@ function wrk(name: string, parent: string): LoadTool {
         await writeFile(place('body'), target.body)
         const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
         // one thread leaves the other core to the servers
-        const settings = [
-          '-t1',
-          `-c${connections}`,
-          `-d${Math.ceil(seconds)}s`,
-          '--timeout',
-          '10s',
-          '-s',
-          script,
-        ]
-        await run(
-          'wrk',
-          [...settings, target.url, '--', place('headers'), place('tokens'), place('body')],
-          {
-            env: { ...process.env, BENCH_RESULT: place('result') },
-            timeout: seconds * 1000 + GRACE_MS,
-          },
-        )
+        const settings = ['-t1', `-c${connections}`, `-d${Math.ceil(seconds)}s`, '--timeout', '10s', '-s', script]
+        await run('wrk', [...settings, target.url, '--', place('headers'), place('tokens'), place('body')], {
+          env: { ...process.env, BENCH_RESULT: place('result') },
+          timeout: seconds * 1000 + GRACE_MS,
+        })
         return JSON.parse(await readFile(place('result'), 'utf8')) as LoadResult
       } finally {
         await rm(folder, { recursive: true, force: true })

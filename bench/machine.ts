@@ -29,8 +29,7 @@ export async function describeMachine(postgresVersion: string): Promise<Machine>
 
 /** The commit that is measured, and whether files differ from it. */
 export async function describeCommit(): Promise<{ commit: string; changed: boolean }> {
-  const git = (...args: string[]) =>
-    promisify(execFile)('git', args, { cwd: root }).then(({ stdout }) => stdout.trim())
+  const git = (...args: string[]) => promisify(execFile)('git', args, { cwd: root }).then(({ stdout }) => stdout.trim())
   try {
     const [commit, status] = await Promise.all([
       git('rev-parse', '--short=10', 'HEAD'),

@@ -86,9 +86,7 @@ export async function measureScenario(run: Run, scenario: Scenario): Promise<Fin
   return {
     rounds,
     unavailable,
-    notAnswered: Object.fromEntries(
-      entrants.map(({ contender, notAnswered }) => [contender.name, notAnswered]),
-    ),
+    notAnswered: Object.fromEntries(entrants.map(({ contender, notAnswered }) => [contender.name, notAnswered])),
     charges: await chargesOf(run, entrants, received),
   }
 }
@@ -141,8 +139,7 @@ async function enter(
   for (const contender of scenario.contenders) {
     const label = contender.history ? `${contender.side}-full` : contender.side
     try {
-      const opened =
-        servers.get(label) ?? (await open(run, scenario, { contender, label, mock, resources }))
+      const opened = servers.get(label) ?? (await open(run, scenario, { contender, label, mock, resources }))
       servers.set(label, opened)
       const target = targetOf(scenario, contender, { opened, mock })
       entrants.push({ contender, opened, target, answered: 0, notAnswered: 0, cutOff: 0 })
@@ -181,9 +178,7 @@ async function open(
     case 'farebox': {
       const economy = await createEconomy(run.postgres, {
         name: `${scenario.name}_${label}`.replaceAll('-', '_'),
-        accounts: contender.history
-          ? 1000
-          : Math.max(...scenario.contenders.map(({ accounts }) => accounts)),
+        accounts: contender.history ? 1000 : Math.max(...scenario.contenders.map(({ accounts }) => accounts)),
       })
       resources.defer(economy.close)
       if (contender.history) await fill(run, economy)
@@ -203,11 +198,7 @@ async function fill(run: Run, economy: Economy): Promise<void> {
   })
 }
 
-function targetOf(
-  scenario: Scenario,
-  contender: Contender,
-  { opened, mock }: { opened: Opened; mock: Child },
-): Target {
+function targetOf(scenario: Scenario, contender: Contender, { opened, mock }: { opened: Opened; mock: Child }): Target {
   const { profile, stream } = scenario
   const upstream = mockPath(opened.label, profile)
   const url = (path: string) => `http://127.0.0.1:${opened.child.port}${path}/chat/completions`
@@ -224,9 +215,7 @@ function targetOf(
       return { ...plain, url: url('/v1'), headers, tokens: ['sk-bench'] }
     }
     case 'farebox': {
-      const tokens = (opened.economy?.accounts ?? [])
-        .slice(0, contender.accounts)
-        .map(({ key }) => key)
+      const tokens = (opened.economy?.accounts ?? []).slice(0, contender.accounts).map(({ key }) => key)
       return { url: url('/v1'), headers: {}, tokens, body: requestBody(profile, stream) }
     }
   }
@@ -241,8 +230,7 @@ async function chargesOf(
   for (const opened of new Set(entrants.map((entrant) => entrant.opened))) {
     if (!opened.economy) continue
     const own = entrants.filter((entrant) => entrant.opened === opened)
-    const total = (key: 'answered' | 'cutOff') =>
-      own.reduce((sum, entrant) => sum + entrant[key], 0)
+    const total = (key: 'answered' | 'cutOff') => own.reduce((sum, entrant) => sum + entrant[key], 0)
     run.say(`  checking the charges of ${opened.label}`)
     charges[opened.label] = await checkCharges(opened.economy, {
       after: opened.newestHold,
@@ -256,8 +244,6 @@ async function chargesOf(
 
 function said(metrics: Metrics): string {
   return Object.entries(metrics)
-    .map(
-      ([name, value]) => `${name} ${value >= 100 ? Math.round(value) : Number(value.toFixed(2))}`,
-    )
+    .map(([name, value]) => `${name} ${value >= 100 ? Math.round(value) : Number(value.toFixed(2))}`)
     .join(', ')
 }

@@ -23,10 +23,9 @@ net.Server.prototype.listen = function (...args) {
 /** Installs Portkey's gateway into a folder below `cache`, once. Throws Unavailable when npm cannot. */
 export async function installPortkey(cache: string): Promise<string> {
   const folder = join(cache, `portkey-${PORTKEY_VERSION}`)
-  const installed = await readFile(
-    join(folder, 'node_modules/@portkey-ai/gateway/package.json'),
-    'utf8',
-  ).catch(() => '{}')
+  const installed = await readFile(join(folder, 'node_modules/@portkey-ai/gateway/package.json'), 'utf8').catch(
+    () => '{}',
+  )
   if ((JSON.parse(installed) as { version?: string }).version === PORTKEY_VERSION) return folder
   await mkdir(folder, { recursive: true })
   const manifest = {

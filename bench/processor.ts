@@ -21,9 +21,7 @@ export async function familyMicroseconds(pid: number): Promise<number | undefine
   return total
 }
 
-async function ticksOf(
-  pid: string,
-): Promise<{ parent: number; own: number; ended: number } | undefined> {
+async function ticksOf(pid: string): Promise<{ parent: number; own: number; ended: number } | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   // the second field is a name in parentheses, which may hold anything: the rest is counted from its end
   const fields = text

@@ -49,8 +49,7 @@ export function judge(scenario: Scenario, findings: Findings): ScenarioReport {
 }
 
 function isMet({ bound, judgedBy }: Goal, measured: Spread): boolean {
-  if ('atLeast' in bound)
-    return (judgedBy === 'median' ? measured.median : measured.min) >= bound.atLeast
+  if ('atLeast' in bound) return (judgedBy === 'median' ? measured.median : measured.min) >= bound.atLeast
   return (judgedBy === 'median' ? measured.median : measured.max) <= bound.atMost
 }
 
@@ -119,14 +118,10 @@ function scenarioText(scenario: ScenarioReport): string[] {
   const contenders = [...new Set(rounds.flatMap((round) => Object.keys(round)))]
   const rows = contenders.map((contender) => [
     contender,
-    ...columns.map((column) =>
-      spreadText(spread(rounds.flatMap((round) => round[contender]?.[column] ?? []))),
-    ),
+    ...columns.map((column) => spreadText(spread(rounds.flatMap((round) => round[contender]?.[column] ?? [])))),
     String(notAnswered[contender] ?? 0),
   ])
-  const missing = Object.entries(unavailable).map(
-    ([name, reason]) => `${name} was not measured: ${reason}`,
-  )
+  const missing = Object.entries(unavailable).map(([name, reason]) => `${name} was not measured: ${reason}`)
   return [`## ${scenario.title}`, table([scenario.name, ...columns, 'not 200'], rows), ...missing]
 }
 
@@ -140,9 +135,7 @@ function metText({ met }: GoalReport): string {
 }
 
 function spreadText(values: Spread | undefined): string {
-  return values === undefined
-    ? '-'
-    : [values.min, values.median, values.max].map(figure).join(' / ')
+  return values === undefined ? '-' : [values.min, values.median, values.max].map(figure).join(' / ')
 }
 
 /** Three digits, and thousands whole. */

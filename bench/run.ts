@@ -59,9 +59,7 @@ async function main(): Promise<void> {
   const data = resolve(options.data)
   await mkdir(data, { recursive: true })
   const { report, failed } = await measureAll(settings, chosen, data)
-  const out = resolve(
-    options.out ?? (options.quick ? join(data, 'reports') : join(root, 'docs/benchmarks')),
-  )
+  const out = resolve(options.out ?? (options.quick ? join(data, 'reports') : join(root, 'docs/benchmarks')))
   await mkdir(out, { recursive: true })
   const path = join(out, `${report.date}-${report.commit}${report.changed ? '-changed' : ''}`)
   await writeFile(`${path}.md`, `${markdown(report)}\n`)
@@ -126,19 +124,14 @@ function stopOnSignals(stop: () => Promise<void>): void {
 }
 
 function chosenScenarios(): readonly Scenario[] {
-  const unknown = options.only.filter(
-    (name) => !scenarios.some((scenario) => scenario.name === name),
-  )
+  const unknown = options.only.filter((name) => !scenarios.some((scenario) => scenario.name === name))
   if (unknown.length > 0) throw new Error(`there is no scenario ${unknown.join(', ')}\n${help}`)
-  return options.only.length === 0
-    ? scenarios
-    : scenarios.filter(({ name }) => options.only.includes(name))
+  return options.only.length === 0 ? scenarios : scenarios.filter(({ name }) => options.only.includes(name))
 }
 
 function count(name: 'rounds' | 'seconds' | 'rows', fallback: number): number {
   const value = Number(options[name] ?? fallback)
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new Error(`--${name} takes a whole number from 1`)
+  if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${name} takes a whole number from 1`)
   return value
 }
 

@@ -44,9 +44,7 @@ export function requestBody(model: string, stream: boolean): string {
 }
 
 /** The text of a whole mock stream: a lost, doubled or exchanged chunk changes it. */
-export const streamText: string = Array.from({ length: STREAM_CHUNKS }, (_, n) =>
-  chunkText(n),
-).join('')
+export const streamText: string = Array.from({ length: STREAM_CHUNKS }, (_, n) => chunkText(n)).join('')
 
 /** The text of the n-th chunk. */
 export function chunkText(n: number): string {

@@ -15,6 +15,7 @@ import { doctorCommands } from './operator/doctor.ts'
 import { holdCommands } from './operator/hold.ts'
 import { keyCommands } from './operator/key.ts'
 import { migrateCommands } from './operator/migrate.ts'
+import { ownerCommands } from './operator/owner.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { servingCommands } from './operator/serving.ts'
@@ -22,9 +23,7 @@ import { signingKeyCommands } from './operator/signing-key.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
-const { version } = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-) as { version: string }
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
 /** True while a process with this id runs on this host, ours to signal or not. */
 function isRunning(pid: number): boolean {
@@ -87,6 +86,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   configCommands,
   accountCommands,
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
+  ownerCommands,
   creditsCommands,
   holdCommands,
   pricesCommands,

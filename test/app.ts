@@ -142,12 +142,16 @@ async function composed(options: TestAppOptions) {
   const line = options.databaseThroughProxy ? await databaseProxy(database.url) : undefined
   const clock = handClock()
   const environment = { PORT: '0', HOST: '127.0.0.1', FAREBOX_CONFIG: 'test.yaml', MOCK_API_KEY: PROVIDER_KEY }
-  const readFile = (path: string) => (path === 'test.yaml' ? configuration(mock.baseUrl, backup.baseUrl, options) : undefined)
+  const readFile = (path: string) =>
+    path === 'test.yaml' ? configuration(mock.baseUrl, backup.baseUrl, options) : undefined
   const { config, secrets } = loadConfig({ environment, readFile, now: clock.now(), mode: 'development' })
   const log: string[] = []
   const pepper = randomBytes(32)
   const app = await createApp({
-    config, secrets, clock, pepper,
+    config,
+    secrets,
+    clock,
+    pepper,
     databaseUrl: line?.url ?? database.url,
     random: systemRandom,
     logger: createLogger({ level: 'info', write: (text) => void log.push(text) }),
@@ -170,8 +174,18 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     ...parts,
     url,
     async person({ creditsMicro = 10_000_000n, budget } = {}) {
-      const accountId = await database.db.transaction().execute((tx) => accounts.insert(tx, { accountType: 'owner', walletAddress: undefined, email: undefined, label: undefined }))
-      const limits = budget && { per_call_micro: null, daily_micro: null, monthly_micro: null, total_micro: null, ...budget }
+      const accountId = await database.db
+        .transaction()
+        .execute((tx) =>
+          accounts.insert(tx, { accountType: 'owner', walletAddress: undefined, email: undefined, label: undefined }),
+        )
+      const limits = budget && {
+        per_call_micro: null,
+        daily_micro: null,
+        monthly_micro: null,
+        total_micro: null,
+        ...budget,
+      }
       const { id, secret } = await createKey(keyDeps, { accountId, ...(limits ? { budget: limits } : {}) })
       const person = { accountId, keyId: id, key: secret }
       if (creditsMicro > 0n) await test.topUp(person, creditsMicro)
@@ -179,32 +193,52 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     async topUp({ accountId }, creditsMicro) {
       await grantCredits(database.db, {
-        source: 'operator', sourceId: randomBytes(8).toString('hex'), accountId, bucket: 'purchased',
-        amountMicro: microcredits(creditsMicro), expiresAt: undefined, reason: 'a test', grantedBy: 'operator:test',
+        source: 'operator',
+        sourceId: randomBytes(8).toString('hex'),
+        accountId,
+        bucket: 'purchased',
+        amountMicro: microcredits(creditsMicro),
+        expiresAt: undefined,
+        reason: 'a test',
+        grantedBy: 'operator:test',
       })
     },
     async post(path, body, person, headers = {}) {
       const key = typeof person === 'string' ? person : person?.key
       const response = await fetch(url + path, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...headers },
+        headers: {
+          'content-type': 'application/json',
+          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+          ...headers,
+        },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       })
       return readAnswer(response)
     },
     chat: (person, fields = {}, headers = {}) =>
-      test.post('/v1/chat/completions', { model: 'mock-model', messages: [{ role: 'user', content: 'ping' }], ...fields }, person, headers),
+      test.post(
+        '/v1/chat/completions',
+        { model: 'mock-model', messages: [{ role: 'user', content: 'ping' }], ...fields },
+        person,
+        headers,
+      ),
     async balance({ accountId }) {
-      const [row] = await database.sql<{ posted: string; held: string }>('select sum(posted_micro) as posted, sum(held_micro) as held from buckets where account_id = $1', [accountId])
+      const [row] = await database.sql<{ posted: string; held: string }>(
+        'select sum(posted_micro) as posted, sum(held_micro) as held from buckets where account_id = $1',
+        [accountId],
+      )
       return { postedMicro: BigInt(row?.posted ?? 0), heldMicro: BigInt(row?.held ?? 0) }
     },
     async holds({ accountId }) {
-      return (await database.pool.query<HoldRow>(
-        `select h.id, h.request_id, h.reserve_micro, r.kind, r.outcome, r.actual_micro, f.flag, f.detail
+      return (
+        await database.pool.query<HoldRow>(
+          `select h.id, h.request_id, h.reserve_micro, r.kind, r.outcome, r.actual_micro, f.flag, f.detail
          from holds h left join hold_resolutions r on r.hold_id = h.id left join hold_flags f on f.hold_id = h.id
          where h.actor_account_id = $1 order by h.id`,
-        [accountId],
-      )).rows
+          [accountId],
+        )
+      ).rows
     },
     audit: () => auditLedger(database.db),
     databaseLine: line ?? { cut: () => undefined, restore: () => undefined },

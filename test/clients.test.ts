@@ -22,7 +22,13 @@ beforeEach(async () => {
   hits = 0
   person = await app.person()
   openai = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: person.key })
-  sdk = createOpenAICompatible({ name: 'farebox', baseURL: `${app.url}/v1`, apiKey: person.key, includeUsage: true, supportsStructuredOutputs: true })
+  sdk = createOpenAICompatible({
+    name: 'farebox',
+    baseURL: `${app.url}/v1`,
+    apiKey: person.key,
+    includeUsage: true,
+    supportsStructuredOutputs: true,
+  })
 })
 afterEach(async () => {
   app.mock.behaviour = answering()
@@ -32,9 +38,14 @@ afterEach(async () => {
 afterAll(() => app.stop())
 
 const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
-const PIXEL = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const PIXEL =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const ask = (content: string) => ({ model: 'demo-chat', messages: [{ role: 'user' as const, content }] })
-const thrown = async (promise: PromiseLike<unknown>): Promise<unknown> => Promise.resolve(promise).then(() => undefined, (error: unknown) => error)
+const thrown = async (promise: PromiseLike<unknown>): Promise<unknown> =>
+  Promise.resolve(promise).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
 
 describe('openai, unmodified', () => {
   test('lists the models', async () => {
@@ -47,11 +58,17 @@ describe('openai, unmodified', () => {
     const { data, response } = await openai.chat.completions.create(ask('hello')).withResponse()
     expect(data.choices[0]?.message.content).toContain('You said: "hello"')
     expect(data.model).toBe('demo-chat')
-    expect((data.usage as unknown as { cost_micro: number }).cost_micro).toBe(Number(response.headers.get('x-credits-charged-micro')))
+    expect((data.usage as unknown as { cost_micro: number }).cost_micro).toBe(
+      Number(response.headers.get('x-credits-charged-micro')),
+    )
   })
 
   test('reads a stream with its usage at the end', async () => {
-    const stream = await openai.chat.completions.create({ ...ask('hello'), stream: true, stream_options: { include_usage: true } })
+    const stream = await openai.chat.completions.create({
+      ...ask('hello'),
+      stream: true,
+      stream_options: { include_usage: true },
+    })
     let text = ''
     let cost: unknown
     for await (const part of stream) {
@@ -63,7 +80,8 @@ describe('openai, unmodified', () => {
   })
 
   test('gets no frame without choices when it did not ask for usage', async () => {
-    for await (const part of await openai.chat.completions.create({ ...ask('hello'), stream: true })) expect(part.choices.length).toBe(1)
+    for await (const part of await openai.chat.completions.create({ ...ask('hello'), stream: true }))
+      expect(part.choices.length).toBe(1)
   })
 
   test.each([[false], [true]])('runs a tool and gives its result back (streamed: %s)', async (streamed) => {
@@ -84,13 +102,27 @@ describe('openai, unmodified', () => {
 
   test('sends images in parts, and asks for several choices, JSON and log probabilities', async () => {
     const answer = await openai.chat.completions.create({
-      model: 'demo-chat', n: 2, logprobs: true, top_logprobs: 1,
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'look' }, { type: 'image_url', image_url: { url: PIXEL } }] }],
+      model: 'demo-chat',
+      n: 2,
+      logprobs: true,
+      top_logprobs: 1,
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'look' },
+            { type: 'image_url', image_url: { url: PIXEL } },
+          ],
+        },
+      ],
     })
     expect(answer.choices.map(({ index }) => index)).toEqual([0, 1])
     expect(answer.choices[1]?.message.content).toContain('1 image')
     expect(answer.choices[0]?.logprobs?.content?.length).toBeGreaterThan(3)
-    const json = await openai.chat.completions.create({ ...ask('hello'), response_format: { type: 'json_schema', json_schema: { name: 'w', schema: WEATHER } } })
+    const json = await openai.chat.completions.create({
+      ...ask('hello'),
+      response_format: { type: 'json_schema', json_schema: { name: 'w', schema: WEATHER } },
+    })
     expect(JSON.parse(json.choices[0]?.message.content ?? '')).toHaveProperty('city')
   })
 
@@ -104,10 +136,19 @@ describe('openai, unmodified', () => {
   })
 
   test('reads message, type and code of an error when it asks for OpenAI’s form', async () => {
-    const poor = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: (await app.person({ creditsMicro: 0n })).key, defaultHeaders: { 'X-Error-Format': 'openai' } })
+    const poor = new OpenAI({
+      baseURL: `${app.url}/v1`,
+      apiKey: (await app.person({ creditsMicro: 0n })).key,
+      defaultHeaders: { 'X-Error-Format': 'openai' },
+    })
     const error = await thrown(poor.chat.completions.create(ask('hello')))
     if (!(error instanceof APIError)) throw new Error('no APIError')
-    expect([error.status, error.code, error.type, error.param]).toEqual([402, 'insufficient_credits', 'payment_required_error', null])
+    expect([error.status, error.code, error.type, error.param]).toEqual([
+      402,
+      'insufficient_credits',
+      'payment_required_error',
+      null,
+    ])
     expect(error.message).toMatch(/402 This call reserves up to [\d.]+ Credits and 0 are available/)
     expect((error.error as { shortfall_micro: string }).shortfall_micro).toMatch(/^\d+$/)
   })
@@ -119,7 +160,9 @@ describe('openai, unmodified', () => {
     expect(await thrown(openai.chat.completions.create(ask('two'), { headers }))).toMatchObject({ status: 409 })
     expect(hits).toBe(1)
     app.mock.behaviour = hangingUp
-    expect(await thrown(openai.chat.completions.create({ ...ask('three'), model: 'mock-model' }))).toMatchObject({ status: 504 })
+    expect(await thrown(openai.chat.completions.create({ ...ask('three'), model: 'mock-model' }))).toMatchObject({
+      status: 504,
+    })
     expect(hits).toBe(2)
     expect((await app.holds(person)).length).toBe(2)
   })
@@ -127,7 +170,8 @@ describe('openai, unmodified', () => {
   test('waits for a call that still runs under its key, and gets its answer', async () => {
     const { behaviour, open } = gated(answering())
     app.mock.behaviour = behaviour
-    const request = () => openai.chat.completions.create({ ...ask('slow'), model: 'mock-model' }, { headers: { 'idempotency-key': 'run' } })
+    const request = () =>
+      openai.chat.completions.create({ ...ask('slow'), model: 'mock-model' }, { headers: { 'idempotency-key': 'run' } })
     const first = request()
     await app.mock.arrived(1)
     const second = request()
@@ -142,17 +186,23 @@ describe('openai, unmodified', () => {
     app.mock.behaviour = streaming([chunk('a')], 'cut')
     const stream = await openai.chat.completions.create({ ...ask('x'), model: 'mock-model', stream: true })
     let text = ''
-    const error = await thrown((async () => {
-      for await (const part of stream) text += part.choices[0]?.delta.content ?? ''
-    })())
+    const error = await thrown(
+      (async () => {
+        for await (const part of stream) text += part.choices[0]?.delta.content ?? ''
+      })(),
+    )
     expect(text).toBe('a')
     expect(error).toMatchObject({ code: 'upstream_interrupted', type: 'upstream_error' })
     expect((error as Error).message).toContain('broke off')
   })
 
   test('reads a wrong key as its AuthenticationError and an unknown model as its NotFoundError', async () => {
-    expect(await thrown(new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'sk-wrong' }).chat.completions.create(ask('x')))).toBeInstanceOf(OpenAI.AuthenticationError)
-    expect(await thrown(openai.chat.completions.create({ ...ask('x'), model: 'gpt-9' }))).toBeInstanceOf(OpenAI.NotFoundError)
+    expect(
+      await thrown(new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'sk-wrong' }).chat.completions.create(ask('x'))),
+    ).toBeInstanceOf(OpenAI.AuthenticationError)
+    expect(await thrown(openai.chat.completions.create({ ...ask('x'), model: 'gpt-9' }))).toBeInstanceOf(
+      OpenAI.NotFoundError,
+    )
   })
 })
 
@@ -174,21 +224,45 @@ describe('the Vercel AI SDK, unmodified', () => {
 
   test.each([[false], [true]])('runs a tool in steps (streamed: %s)', async (streamed) => {
     const weather = tool({ inputSchema: jsonSchema<{ city: string }>(WEATHER), execute: async () => 'sunny' })
-    const options = { model: sdk('demo-chat'), prompt: 'use weather for Rome', tools: { weather }, stopWhen: ({ steps }: { steps: readonly unknown[] }) => steps.length >= 2 }
+    const options = {
+      model: sdk('demo-chat'),
+      prompt: 'use weather for Rome',
+      tools: { weather },
+      stopWhen: ({ steps }: { steps: readonly unknown[] }) => steps.length >= 2,
+    }
     const text = streamed ? await streamText(options).text : (await generateText(options)).text
     expect(text).toContain('The tool answered')
     expect((await app.holds(person)).length).toBe(2)
   })
 
   test('sends images in parts and asks for objects', async () => {
-    const { text } = await generateText({ model: sdk('demo-chat'), messages: [{ role: 'user', content: [{ type: 'text', text: 'look' }, { type: 'file', mediaType: 'image/png', data: PIXEL.slice(22) }] }] })
+    const { text } = await generateText({
+      model: sdk('demo-chat'),
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'look' },
+            { type: 'file', mediaType: 'image/png', data: PIXEL.slice(22) },
+          ],
+        },
+      ],
+    })
     expect(text).toContain('1 image')
-    const { output } = await generateText({ model: sdk('demo-chat'), prompt: 'hello', output: Output.object({ schema: jsonSchema<{ city: string }>(WEATHER) }) })
+    const { output } = await generateText({
+      model: sdk('demo-chat'),
+      prompt: 'hello',
+      output: Output.object({ schema: jsonSchema<{ city: string }>(WEATHER) }),
+    })
     expect(output).toHaveProperty('city')
   })
 
   test('reads 402 by its reason phrase and body, once: it is not retried', async () => {
-    const poor = createOpenAICompatible({ name: 'farebox', baseURL: `${app.url}/v1`, apiKey: (await app.person({ creditsMicro: 0n })).key })
+    const poor = createOpenAICompatible({
+      name: 'farebox',
+      baseURL: `${app.url}/v1`,
+      apiKey: (await app.person({ creditsMicro: 0n })).key,
+    })
     const error = await thrown(generateText({ model: poor('demo-chat'), prompt: 'hello' }))
     if (!APICallError.isInstance(error)) throw new Error('no APICallError')
     expect([error.statusCode, error.message, error.isRetryable]).toEqual([402, 'Insufficient credits', false])
@@ -197,8 +271,15 @@ describe('the Vercel AI SDK, unmodified', () => {
   })
 
   test('reads the message of an error when it asks for OpenAI’s form', async () => {
-    const poor = createOpenAICompatible({ name: 'farebox', baseURL: `${app.url}/v1`, apiKey: (await app.person({ creditsMicro: 0n })).key, headers: { 'X-Error-Format': 'openai' } })
-    expect(await thrown(generateText({ model: poor('demo-chat'), prompt: 'hello' }))).toMatchObject({ message: expect.stringMatching(/This call reserves up to/) })
+    const poor = createOpenAICompatible({
+      name: 'farebox',
+      baseURL: `${app.url}/v1`,
+      apiKey: (await app.person({ creditsMicro: 0n })).key,
+      headers: { 'X-Error-Format': 'openai' },
+    })
+    expect(await thrown(generateText({ model: poor('demo-chat'), prompt: 'hello' }))).toMatchObject({
+      message: expect.stringMatching(/This call reserves up to/),
+    })
   })
 
   test('is never charged twice by its own retries of a 409, which it makes whatever the answer says', async () => {
@@ -213,14 +294,23 @@ describe('the Vercel AI SDK, unmodified', () => {
   test('sees an error inside a stream as an error part', async () => {
     app.mock.behaviour = streaming([chunk('a')], 'cut')
     const parts: { type: string }[] = []
-    for await (const part of streamText({ model: sdk('mock-model'), prompt: 'x', onError: () => undefined }).fullStream) parts.push(part)
+    for await (const part of streamText({ model: sdk('mock-model'), prompt: 'x', onError: () => undefined }).fullStream)
+      parts.push(part)
     expect(parts.find(({ type }) => type === 'error')).toBeDefined()
     expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: 'error' })
   })
 
   test('reads a stream whose provider counts in its last frame', async () => {
-    app.mock.behaviour = streaming([chunk('a'), { ...chunk(''), choices: [{ index: 0, delta: {}, finish_reason: 'length' }] }, closing(usageOf(10, 5))])
+    app.mock.behaviour = streaming([
+      chunk('a'),
+      { ...chunk(''), choices: [{ index: 0, delta: {}, finish_reason: 'length' }] },
+      closing(usageOf(10, 5)),
+    ])
     const result = streamText({ model: sdk('mock-model'), prompt: 'x' })
-    expect([await result.text, await result.finishReason, (await result.usage).inputTokens]).toEqual(['a', 'length', 10])
+    expect([await result.text, await result.finishReason, (await result.usage).inputTokens]).toEqual([
+      'a',
+      'length',
+      10,
+    ])
   })
 })

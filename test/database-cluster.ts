@@ -20,7 +20,12 @@ export const TEMPLATE = 'farebox_template'
 // biome-ignore lint/style/noDefaultExport: the runner calls the default export
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'farebox-test-'))
-  const postgres = await startPostgres({ dataFolder: folder, log: () => undefined, environment: process.env, settings: { max_connections: '200' } })
+  const postgres = await startPostgres({
+    dataFolder: folder,
+    log: () => undefined,
+    environment: process.env,
+    settings: { max_connections: '200' },
+  })
   const admin = new pg.Client({ connectionString: postgres.url('postgres', 'postgres') })
   await admin.connect()
   await admin.query(`create role farebox login createrole`)

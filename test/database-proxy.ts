@@ -17,7 +17,10 @@ export async function databaseProxy(url: string): Promise<DatabaseLine & { url: 
     outer.on('error', () => undefined)
     if (!open) return void outer.destroy()
     const inner = connect(`${folder}/.s.PGSQL.5432`)
-    for (const [one, other] of [[outer, inner], [inner, outer]] as const) {
+    for (const [one, other] of [
+      [outer, inner],
+      [inner, outer],
+    ] as const) {
       sockets.add(one)
       one.on('error', () => undefined)
       one.on('close', () => {

@@ -16,12 +16,16 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-const urlOf = (database: string, user: string): string => `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(inject('socketFolder'))}`
+const urlOf = (database: string, user: string): string =>
+  `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(inject('socketFolder'))}`
 
 /** Copies the template: takes some 50 ms. Call it in beforeAll, and `drop` in afterAll. */
 export async function freshDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`
-  await once(urlOf('postgres', 'postgres'), `create database ${name} template ${TEMPLATE} owner farebox strategy file_copy`)
+  await once(
+    urlOf('postgres', 'postgres'),
+    `create database ${name} template ${TEMPLATE} owner farebox strategy file_copy`,
+  )
   const url = urlOf(name, 'farebox')
   const { db, pool } = openDatabase({ url, connections: 10, statementTimeoutMs: 30_000, onIdleError: () => undefined })
   const owner = new pg.Pool({ connectionString: url, max: 4 })

@@ -9,23 +9,16 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test.each(generators)(
-  '$name: the committed files are what the code would write now',
-  async ({ generate }) => {
-    const files = await generate(database.url)
-    const stale: string[] = []
-    for (const [path, content] of Object.entries(files)) {
-      const committed = await readFile(new URL(`../${path}`, import.meta.url), 'utf8').catch(
-        () => '',
-      )
-      if (committed !== content)
-        stale.push(
-          `${path} is stale at line ${firstDifference(committed, content)}: npm run generate`,
-        )
-    }
-    expect(stale).toEqual([])
-  },
-)
+test.each(generators)('$name: the committed files are what the code would write now', async ({ generate }) => {
+  const files = await generate(database.url)
+  const stale: string[] = []
+  for (const [path, content] of Object.entries(files)) {
+    const committed = await readFile(new URL(`../${path}`, import.meta.url), 'utf8').catch(() => '')
+    if (committed !== content)
+      stale.push(`${path} is stale at line ${firstDifference(committed, content)}: npm run generate`)
+  }
+  expect(stale).toEqual([])
+})
 
 function firstDifference(committed: string, content: string): number {
   const now = content.split('\n')

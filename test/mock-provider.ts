@@ -67,7 +67,13 @@ export const usageOf = (input: number, output: number, cached = 0): JsonObject =
 const ID = { id: 'chatcmpl-mock', created: 1_767_225_600, model: 'upstream-name' }
 
 /** Answers a call of either kind. `usage: null` reports none. */
-export function answering({ content = 'pong', usage = usageOf(10, 5) }: { content?: string; usage?: JsonObject | null } = {}): Behaviour {
+export function answering({
+  content = 'pong',
+  usage = usageOf(10, 5),
+}: {
+  content?: string
+  usage?: JsonObject | null
+} = {}): Behaviour {
   return (call) => {
     if (call.body.stream === true) return streaming([chunk(content), finish, ...(usage ? [closing(usage)] : [])])(call)
     json(call.response, 200, {
@@ -94,7 +100,8 @@ export const silent: Behaviour = () => undefined
 export function streaming(frames: readonly (JsonObject | string)[], end: 'done' | 'cut' | 'quiet' = 'done'): Behaviour {
   return async ({ response }) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    for (const frame of frames) await write(response, typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}\n\n`)
+    for (const frame of frames)
+      await write(response, typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}\n\n`)
     if (end === 'done') response.end('data: [DONE]\n\n')
     else if (end === 'quiet') response.end()
     // what was written must have left before the connection breaks
@@ -117,7 +124,12 @@ export const finish: JsonObject = {
 }
 
 /** The closing chunk that reports usage. */
-export const closing = (usage: JsonObject): JsonObject => ({ ...ID, object: 'chat.completion.chunk', choices: [], usage })
+export const closing = (usage: JsonObject): JsonObject => ({
+  ...ID,
+  object: 'chat.completion.chunk',
+  choices: [],
+  usage,
+})
 
 /** A behaviour that waits until it is let go; `arrived` resolves when the call is there. */
 export function gated(behaviour: Behaviour): { behaviour: Behaviour; open: () => void } {

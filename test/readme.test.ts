@@ -22,9 +22,16 @@ beforeAll(async () => {
   readme = await snippetsOf(new URL('../README.md', import.meta.url))
   folder = await mkdtemp(join(tmpdir(), 'farebox-readme-'))
   port = await freePort()
-  environment = { PATH: `${join(project, 'node_modules/.bin')}:${process.env.PATH}`, HOME: folder, PORT: String(port), FAREBOX_DATA: join(folder, '.data') }
+  environment = {
+    PATH: `${join(project, 'node_modules/.bin')}:${process.env.PATH}`,
+    HOME: folder,
+    PORT: String(port),
+    FAREBOX_DATA: join(folder, '.data'),
+  }
   // the README's own command, as package.json spells it
-  const { scripts } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as { scripts: { start: string } }
+  const { scripts } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as {
+    scripts: { start: string }
+  }
   const [program = '', ...args] = scripts.start.split(' ')
   server = spawn(program, args, { cwd: project, env: environment })
   const serving = new Promise<void>((resolve) => {
@@ -57,13 +64,21 @@ const freePort = async (): Promise<number> => {
 
 /** Runs lines of the README in a shell, on this test's port. */
 async function shell(text: string): Promise<string> {
-  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', text.replaceAll('127.0.0.1:8787', `127.0.0.1:${port}`)], { cwd: folder, env: environment })
+  const { stdout } = await run(
+    'bash',
+    ['-euo', 'pipefail', '-c', text.replaceAll('127.0.0.1:8787', `127.0.0.1:${port}`)],
+    { cwd: folder, env: environment },
+  )
   return stdout
 }
 
 test('the README starts and tests with the scripts that package.json has', async () => {
-  const { scripts } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
-  const commands = readme.filter(({ language }) => language === 'sh').flatMap(({ text }) => [...text.matchAll(/npm (?:run )?(start|test|[\w:]+)\b/g)].map(([, name]) => name))
+  const { scripts } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  const commands = readme
+    .filter(({ language }) => language === 'sh')
+    .flatMap(({ text }) => [...text.matchAll(/npm (?:run )?(start|test|[\w:]+)\b/g)].map(([, name]) => name))
   for (const name of commands) if (name !== 'ci') expect(scripts).toHaveProperty([name ?? ''])
 })
 
@@ -86,10 +101,16 @@ test('the call that the start prints can be pasted', async () => {
 
 test('the program of the README runs as it stands', async () => {
   const program = readme.find(({ language }) => language === 'ts')?.text ?? ''
-  await writeFile(join(folder, 'first.ts'), `${program.replaceAll('127.0.0.1:8787', `127.0.0.1:${port}`)}\nconsole.log(answer.choices[0]?.message.content)\n`)
+  await writeFile(
+    join(folder, 'first.ts'),
+    `${program.replaceAll('127.0.0.1:8787', `127.0.0.1:${port}`)}\nconsole.log(answer.choices[0]?.message.content)\n`,
+  )
   await symlink(join(project, 'node_modules'), join(folder, 'node_modules'))
   const dev = JSON.parse(await readFile(join(folder, '.data/dev.json'), 'utf8')) as { agent: { api_key: string } }
-  const { stdout } = await run(process.execPath, ['first.ts'], { cwd: folder, env: { ...environment, FAREBOX_KEY: dev.agent.api_key } })
+  const { stdout } = await run(process.execPath, ['first.ts'], {
+    cwd: folder,
+    env: { ...environment, FAREBOX_KEY: dev.agent.api_key },
+  })
   expect(stdout).toContain('hello')
 })
 

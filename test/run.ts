@@ -34,8 +34,7 @@ const tallies = [
   await check('types', 'tsc', ['--noEmit']),
   await tests(),
 ]
-const sum = (member: keyof Tally): number =>
-  tallies.reduce((total, tally) => total + tally[member], 0)
+const sum = (member: keyof Tally): number => tallies.reduce((total, tally) => total + tally[member], 0)
 console.log(`${sum('passed')} passed, ${sum('failed')} failed`)
 process.exitCode = sum('failed') > 0 ? 1 : 0
 
@@ -60,8 +59,7 @@ async function tests(): Promise<Tally> {
 /** A file that could not be loaded fails without a test of its own, and a skipped test proves nothing: both count as failed. */
 function tallyOf(report: Report, ok: boolean): Tally {
   const unloaded = report.testResults.filter(
-    (file) =>
-      file.status === 'failed' && !file.assertionResults.some((one) => one.status === 'failed'),
+    (file) => file.status === 'failed' && !file.assertionResults.some((one) => one.status === 'failed'),
   )
   const skipped = report.numPendingTests + report.numTodoTests
   const failed = report.numFailedTests + unloaded.length + skipped

@@ -7,7 +7,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PRICE } from './app.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
-import { answering, chunk, hangingUp, type MockProvider, refusing, startMockProvider, streaming } from './mock-provider.ts'
+import {
+  answering,
+  chunk,
+  hangingUp,
+  type MockProvider,
+  refusing,
+  startMockProvider,
+  streaming,
+} from './mock-provider.ts'
 import { keyOfNewAccount, type ServerProcess, spawnServer } from './server-process.ts'
 
 /** Planted where secrets are; none of them may turn up where it does not belong. */
@@ -35,25 +43,38 @@ providers:
   mock: { kind: openai-compatible, base_url: "${mock.baseUrl}", api_key_env: MOCK_API_KEY, headers_timeout_ms: 500, idle_timeout_ms: 500 }
   other: { kind: openai-compatible, base_url: "${mock.baseUrl}", api_key_env: OTHER_API_KEY }
 models:
-${['mock', 'other'].map((provider) => `  - id: ${provider}-model
+${['mock', 'other']
+  .map(
+    (provider) => `  - id: ${provider}-model
     name: Mock
     context_length: 100000
     max_output_tokens: 4000
     default_output_tokens: 1000
     providers: [{ provider: ${provider}, model: upstream }]
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: ${PRICE.input * 1_000_000n}, output_micro_per_m: ${PRICE.output * 1_000_000n} }]
-`).join('')}`
+`,
+  )
+  .join('')}`
 
 const start = (environment: Record<string, string>): ServerProcess =>
   spawnServer(folder, {
-    LOG_LEVEL: 'trace', FAREBOX_CONFIG: join(folder, 'farebox.yaml'), FAREBOX_KEY_PEPPER: PLANTED.pepper,
-    MOCK_API_KEY: PLANTED.providerKey, OTHER_API_KEY: PLANTED.shortProviderKey, DATABASE_URL: withPassword(database.url), ...environment,
+    LOG_LEVEL: 'trace',
+    FAREBOX_CONFIG: join(folder, 'farebox.yaml'),
+    FAREBOX_KEY_PEPPER: PLANTED.pepper,
+    MOCK_API_KEY: PLANTED.providerKey,
+    OTHER_API_KEY: PLANTED.shortProviderKey,
+    DATABASE_URL: withPassword(database.url),
+    ...environment,
   })
 
 const withPassword = (url: string): string => url.replace('://farebox@', `://farebox:${PLANTED.databasePassword}@`)
 
 beforeAll(async () => {
-  ;[database, mock, folder] = await Promise.all([freshDatabase(), startMockProvider(), mkdtemp(join(tmpdir(), 'farebox-secrets-'))])
+  ;[database, mock, folder] = await Promise.all([
+    freshDatabase(),
+    startMockProvider(),
+    mkdtemp(join(tmpdir(), 'farebox-secrets-')),
+  ])
   await writeFile(join(folder, 'farebox.yaml'), configuration())
   key = await keyOfNewAccount(database, PLANTED.pepper, 100_000_000n)
   poorKey = await keyOfNewAccount(database, PLANTED.pepper, 0n)
@@ -68,19 +89,31 @@ afterAll(async () => {
 /** Error bodies, each with the canaries that its own caller had sent. */
 const errors: { body: string; upstreamReason: boolean }[] = []
 
-async function ask(fields: Record<string, unknown>, headers: Record<string, string> = {}, path = '/v1/chat/completions'): Promise<string> {
+async function ask(
+  fields: Record<string, unknown>,
+  headers: Record<string, string> = {},
+  path = '/v1/chat/completions',
+): Promise<string> {
   const response = await fetch(url + path, {
-    method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ model: 'mock-model', messages: [{ role: 'user', content: PROMPT }], ...fields }),
   })
   const text = await response.text()
-  if (response.status >= 400 || text.includes('"error"')) errors.push({ body: `${JSON.stringify([...response.headers])} ${text}`, upstreamReason: text.includes('upstream_refused') })
+  if (response.status >= 400 || text.includes('"error"'))
+    errors.push({
+      body: `${JSON.stringify([...response.headers])} ${text}`,
+      upstreamReason: text.includes('upstream_refused'),
+    })
   return text
 }
 
 /** Good and bad calls, with a provider that repeats all it was told wherever it can. */
 async function everything(): Promise<void> {
-  for (const [model, providerKey] of [['mock-model', PLANTED.providerKey], ['other-model', PLANTED.shortProviderKey]]) {
+  for (const [model, providerKey] of [
+    ['mock-model', PLANTED.providerKey],
+    ['other-model', PLANTED.shortProviderKey],
+  ]) {
     const echo = `cannot work: ${PROMPT} with key ${providerKey} as in Bearer ${providerKey}`
     for (const stream of [false, true]) {
       mock.behaviour = answering({ content: `${ANSWER} ${PROMPT}` })
@@ -91,11 +124,15 @@ async function everything(): Promise<void> {
         mock.behaviour = refusing(status, echo)
         await ask({ model, stream })
       }
-      mock.behaviour = ({ response }) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message: echo } }))
+      mock.behaviour = ({ response }) =>
+        void response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ error: { message: echo } }))
       await ask({ model, stream })
       mock.behaviour = ({ response }) => void response.writeHead(500, { 'content-type': 'text/plain' }).end(echo)
       await ask({ model, stream })
-      mock.behaviour = ({ response }) => void response.writeHead(200, { 'content-type': 'application/json' }).end(`not JSON ${echo}`)
+      mock.behaviour = ({ response }) =>
+        void response.writeHead(200, { 'content-type': 'application/json' }).end(`not JSON ${echo}`)
       await ask({ model, stream })
       mock.behaviour = hangingUp
       await ask({ model, stream })
@@ -116,30 +153,53 @@ async function everything(): Promise<void> {
   await ask({}, { 'idempotency-key': `${PROMPT}é`.slice(0, 5) + 'x'.repeat(200) })
   await ask({}, { 'x-api-key': key, cookie: `key=${key}` }, `/v1/chat/completions?api_key=${key}`)
   await ask({}, {}, `/v1/${key}/nothing?token=${key}`)
-  await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: `{"model": ${PROMPT}` })
+  await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: `{"model": ${PROMPT}`,
+  })
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.resume().write(`GET /${PROMPT} garbage\r\nauthorization: Bearer ${key}\r\n\r\n`)
   await once(socket, 'close')
 }
 
-test('no planted secret turns up in output, errors, metrics, documents or the database', { timeout: 60_000 }, async () => {
+test('no planted secret turns up in output, errors, metrics, documents or the database', {
+  timeout: 60_000,
+}, async () => {
   await everything()
   const secrets = { ...PLANTED, key, poorKey }
-  const pages = await Promise.all(['/metrics', '/readyz', '/version', '/v1/models', '/openapi.json'].map((path) => fetch(url + path).then((response) => response.text())))
-  const tables = await database.sql<{ name: string }>(`select format('%I', tablename) as name from pg_tables where schemaname = 'public'`)
-  const rows = await Promise.all(tables.map(({ name }) => database.sql<{ row: string }>(`select to_json(t)::text as row from ${name} t`)))
+  const pages = await Promise.all(
+    ['/metrics', '/readyz', '/version', '/v1/models', '/openapi.json'].map((path) =>
+      fetch(url + path).then((response) => response.text()),
+    ),
+  )
+  const tables = await database.sql<{ name: string }>(
+    `select format('%I', tablename) as name from pg_tables where schemaname = 'public'`,
+  )
+  const rows = await Promise.all(
+    tables.map(({ name }) => database.sql<{ row: string }>(`select to_json(t)::text as row from ${name} t`)),
+  )
   server.child.kill('SIGTERM')
   await once(server.child, 'exit')
-  const places = { output: server.output(), pages: pages.join('\n'), database: rows.flat().map(({ row }) => row).join('\n') }
+  const places = {
+    output: server.output(),
+    pages: pages.join('\n'),
+    database: rows
+      .flat()
+      .map(({ row }) => row)
+      .join('\n'),
+  }
   expect(places.output.split('\n').length).toBeGreaterThan(50)
   expect(places.database.length).toBeGreaterThan(10_000)
   for (const [place, text] of Object.entries(places)) {
-    for (const [what, secret] of Object.entries({ ...secrets, PROMPT, ANSWER })) expect(found(text, secret), `${what} in ${place}`).toEqual([])
+    for (const [what, secret] of Object.entries({ ...secrets, PROMPT, ANSWER }))
+      expect(found(text, secret), `${what} in ${place}`).toEqual([])
   }
   expect(errors.length).toBeGreaterThan(40)
   for (const { body, upstreamReason } of errors) {
     // an address is repeated to whoever called it; what was sent in it is the caller's own
-    for (const [what, secret] of Object.entries(secrets)) if (!body.includes('There is nothing at')) expect(found(body, secret), `${what} in an error`).toEqual([])
+    for (const [what, secret] of Object.entries(secrets))
+      if (!body.includes('There is nothing at')) expect(found(body, secret), `${what} in an error`).toEqual([])
     // the provider's reason for refusing a request may quote the request to whoever made it
     if (!upstreamReason) expect(found(body, PROMPT), 'the prompt in an error').toEqual([])
   }
@@ -147,7 +207,9 @@ test('no planted secret turns up in output, errors, metrics, documents or the da
 
 /** The surroundings of each place where the secret stands. */
 const found = (text: string, secret: string): string[] =>
-  [...text.matchAll(new RegExp(secret.replace(/[^\w]/g, '\\$&'), 'g'))].slice(0, 3).map(({ index }) => text.slice(Math.max(0, index - 150), index + 80))
+  [...text.matchAll(new RegExp(secret.replace(/[^\w]/g, '\\$&'), 'g'))]
+    .slice(0, 3)
+    .map(({ index }) => text.slice(Math.max(0, index - 150), index + 80))
 
 test('an answer is stored only for a call that named itself, and only until it can be replayed no more', async () => {
   const stored = await database.sql('select 1 from idempotency_keys')
@@ -158,7 +220,11 @@ test.each([
   ['a provider key in the address', (text: string) => text.replace('http://', `http://user:${PLANTED.providerKey}@`)],
   ['a provider key in the query', (text: string) => text.replace('/v1"', `/v1?key=${PLANTED.providerKey}"`)],
   ['a provider key instead of its variable', (text: string) => text.replace('MOCK_API_KEY', PLANTED.providerKey)],
-  ['a provider key as a header', (text: string) => text.replace('api_key_env: MOCK_API_KEY', `headers: { authorization: "Bearer ${PLANTED.providerKey}" }`)],
+  [
+    'a provider key as a header',
+    (text: string) =>
+      text.replace('api_key_env: MOCK_API_KEY', `headers: { authorization: "Bearer ${PLANTED.providerKey}" }`),
+  ],
 ])('a configuration with %s is refused at the start, without repeating it', async (_what, change) => {
   await writeFile(join(folder, 'wrong.yaml'), change(configuration()))
   const { child, output } = start({ FAREBOX_CONFIG: join(folder, 'wrong.yaml') })

@@ -22,7 +22,10 @@ const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** Runs `farebox serve` on a free port of loopback. Nothing but PATH is inherited. */
 export function spawnServer(folder: string, environment: Record<string, string>): ServerProcess {
   let output = ''
-  const child = spawn(process.execPath, [MAIN, 'serve'], { cwd: folder, env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', ...environment } })
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, PORT: '0', HOST: '127.0.0.1', ...environment },
+  })
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data))
   const address = () => /"address":"(http[^"]+)"/.exec(output)?.[1]
   return {
@@ -39,9 +42,23 @@ export function spawnServer(folder: string, environment: Record<string, string>)
 
 /** An account with Credits and a key under the given pepper (hex); gives the key. */
 export async function keyOfNewAccount(database: TestDatabase, pepper: string, creditsMicro: bigint): Promise<string> {
-  const accountId = await database.db.transaction().execute((tx) => accounts.insert(tx, { accountType: 'owner', walletAddress: undefined, email: undefined, label: undefined }))
+  const accountId = await database.db
+    .transaction()
+    .execute((tx) =>
+      accounts.insert(tx, { accountType: 'owner', walletAddress: undefined, email: undefined, label: undefined }),
+    )
   if (creditsMicro > 0n) {
-    await grantCredits(database.db, { source: 'operator', sourceId: String(accountId), accountId, bucket: 'promo', amountMicro: microcredits(creditsMicro), expiresAt: undefined, reason: 'a test', grantedBy: 'operator:test' })
+    await grantCredits(database.db, {
+      source: 'operator',
+      sourceId: String(accountId),
+      accountId,
+      bucket: 'promo',
+      amountMicro: microcredits(creditsMicro),
+      expiresAt: undefined,
+      reason: 'a test',
+      grantedBy: 'operator:test',
+    })
   }
-  return (await createKey({ db: database.db, random: systemRandom, pepper: Buffer.from(pepper, 'hex') }, { accountId })).secret
+  return (await createKey({ db: database.db, random: systemRandom, pepper: Buffer.from(pepper, 'hex') }, { accountId }))
+    .secret
 }

@@ -116,12 +116,7 @@ export async function startServers(count = 1): Promise<TestServers> {
   }
 }
 
-function composed(own: {
-  databaseUrl: string
-  pepper: Buffer
-  clock: Clock
-  log: string[]
-}): Promise<App> {
+function composed(own: { databaseUrl: string; pepper: Buffer; clock: Clock; log: string[] }): Promise<App> {
   const { config, secrets } = loadConfig({
     environment: { PORT: '0', HOST: '127.0.0.1' },
     readFile: readTextFile,
@@ -158,11 +153,7 @@ function sender(urls: readonly string[]): TestServers['send'] {
   }
 }
 
-async function signIn(
-  send: TestServers['send'],
-  wallet: PrivateKeyAccount,
-  at: number,
-): Promise<SignedInPerson> {
+async function signIn(send: TestServers['send'], wallet: PrivateKeyAccount, at: number): Promise<SignedInPerson> {
   const asked = { at, body: { wallet_address: wallet.address } }
   const challenge = await send('POST', '/v1/auth/challenge', asked)
   const signature = await wallet.signMessage({ message: challenge.json.message })

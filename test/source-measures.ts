@@ -113,23 +113,16 @@ function membersOf(file: SourceFile, namespace: string): string[] {
   walk(file.program, (node, parent) => {
     if (node.type !== 'Identifier' || node.name !== namespace) return
     if (parent?.type === 'ImportNamespaceSpecifier') return
-    if (parent?.type === 'MemberExpression' && parent.object === node)
-      members.add(nameOf(parent.property) ?? '*')
-    else if (parent?.type === 'TSQualifiedName' && parent.left === node)
-      members.add(nameOf(parent.right) ?? '*')
+    if (parent?.type === 'MemberExpression' && parent.object === node) members.add(nameOf(parent.property) ?? '*')
+    else if (parent?.type === 'TSQualifiedName' && parent.left === node) members.add(nameOf(parent.right) ?? '*')
     else if (parent?.type !== 'MemberExpression') members.add('*')
   })
   return [...members]
 }
 
-const occurrences = (text: string, name: string): number =>
-  text.match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0
+const occurrences = (text: string, name: string): number => text.match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0
 
-const functionTypes = new Set([
-  'FunctionDeclaration',
-  'FunctionExpression',
-  'ArrowFunctionExpression',
-])
+const functionTypes = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
 
 /** Lines of every function. What `describe` runs is a list of tests, not a function to follow. */
 function functionLengths(file: SourceFile): Array<[name: string, lines: number]> {

@@ -19,7 +19,11 @@ let url: string
 let key: string
 
 beforeAll(async () => {
-  ;[database, mock, folder] = await Promise.all([freshDatabase(), startMockProvider(), mkdtemp(join(tmpdir(), 'farebox-streams-'))])
+  ;[database, mock, folder] = await Promise.all([
+    freshDatabase(),
+    startMockProvider(),
+    mkdtemp(join(tmpdir(), 'farebox-streams-')),
+  ])
   await writeFile(
     join(folder, 'farebox.yaml'),
     `
@@ -36,7 +40,11 @@ models:
   )
   const pepper = randomBytes(32).toString('hex')
   key = await keyOfNewAccount(database, pepper, 100_000_000n)
-  server = spawnServer(folder, { FAREBOX_CONFIG: join(folder, 'farebox.yaml'), FAREBOX_KEY_PEPPER: pepper, DATABASE_URL: database.url })
+  server = spawnServer(folder, {
+    FAREBOX_CONFIG: join(folder, 'farebox.yaml'),
+    FAREBOX_KEY_PEPPER: pepper,
+    DATABASE_URL: database.url,
+  })
   url = await server.listening()
 })
 afterAll(async () => {
@@ -46,8 +54,20 @@ afterAll(async () => {
 
 /** A stream whose reader decides when it reads. */
 async function open(seed: number): Promise<IncomingMessage> {
-  const sent = request(`${url}/v1/chat/completions`, { method: 'POST', agent: false, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' } })
-  sent.end(JSON.stringify({ model: 'mock-model', stream: true, max_tokens: 10, seed, messages: [{ role: 'user', content: 'x' }] }))
+  const sent = request(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    agent: false,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+  })
+  sent.end(
+    JSON.stringify({
+      model: 'mock-model',
+      stream: true,
+      max_tokens: 10,
+      seed,
+      messages: [{ role: 'user', content: 'x' }],
+    }),
+  )
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return response
 }
@@ -58,11 +78,14 @@ async function residentBytes(): Promise<number> {
 }
 
 /** Streams `count` frames of `size` characters, each numbered, then usage. */
-const numbered = (count: number, size: number) => async ({ body, response }: Parameters<MockProvider['behaviour']>[0]) => {
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  for (let n = 0; n < count; n++) await write(response, `data: ${JSON.stringify(chunk(`${body.seed}:${n} ${'.'.repeat(size)}`))}\n\n`)
-  response.end(`data: ${JSON.stringify(closing(usageOf(10, 5)))}\n\ndata: [DONE]\n\n`)
-}
+const numbered =
+  (count: number, size: number) =>
+  async ({ body, response }: Parameters<MockProvider['behaviour']>[0]) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (let n = 0; n < count; n++)
+      await write(response, `data: ${JSON.stringify(chunk(`${body.seed}:${n} ${'.'.repeat(size)}`))}\n\n`)
+    response.end(`data: ${JSON.stringify(closing(usageOf(10, 5)))}\n\ndata: [DONE]\n\n`)
+  }
 
 test('256 streams at once lose no frame and keep their order, in less than 250 MB', async () => {
   mock.behaviour = numbered(40, 50)
@@ -70,12 +93,16 @@ test('256 streams at once lose no frame and keep their order, in less than 250 M
   const memory = residentBytes()
   const texts = await Promise.all(responses.map(async (response) => Buffer.concat(await response.toArray()).toString()))
   for (const [seed, text] of texts.entries()) {
-    const said = framesOf(text).map((frame) => (frame.choices as { delta: { content: string } }[] | undefined)?.[0]?.delta.content.split(' ')[0])
+    const said = framesOf(text).map(
+      (frame) => (frame.choices as { delta: { content: string } }[] | undefined)?.[0]?.delta.content.split(' ')[0],
+    )
     expect(said).toEqual([...Array.from({ length: 40 }, (_, n) => `${seed}:${n}`), undefined])
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
   }
   expect(await memory).toBeLessThan(250 * MEGABYTE)
-  const [row] = await database.sql<{ spent: string; held: string }>(`select sum(amount_micro) filter (where kind = 'capture') as spent, (select sum(held_micro) from buckets) as held from transfers`)
+  const [row] = await database.sql<{ spent: string; held: string }>(
+    `select sum(amount_micro) filter (where kind = 'capture') as spent, (select sum(held_micro) from buckets) as held from transfers`,
+  )
   expect(row).toEqual({ spent: String(256 * 65), held: '0' })
 })
 

@@ -22,13 +22,9 @@ interface Ratchet {
   readonly deadExports: Readonly<Record<string, string>>
 }
 
-const ratchet = JSON.parse(
-  readFileSync(new URL('tidy-ratchet.json', import.meta.url), 'utf8'),
-) as Ratchet
+const ratchet = JSON.parse(readFileSync(new URL('tidy-ratchet.json', import.meta.url), 'utf8')) as Ratchet
 const generated = new Set(['src/db/schema.ts'])
-const files = sourceFiles('src', 'test', 'tools', 'bench', 'examples').filter(
-  (file) => !generated.has(file.path),
-)
+const files = sourceFiles('src', 'test', 'tools', 'bench', 'examples').filter((file) => !generated.has(file.path))
 const isTest = (file: SourceFile): boolean => file.path.endsWith('.test.ts')
 const served = files.filter((file) => file.path.startsWith('src/') && !isTest(file))
 
@@ -42,9 +38,7 @@ describe('what is served', () => {
   })
 
   test('documents every export directly above it', () => {
-    expect(
-      served.flatMap(undocumentedExports).map((where) => `${where} has no doc comment`),
-    ).toEqual([])
+    expect(served.flatMap(undocumentedExports).map((where) => `${where} has no doc comment`)).toEqual([])
   })
 
   test('exports nothing that nobody imports', () => {
@@ -80,9 +74,7 @@ describe('everything', () => {
   })
 
   test('can be installed from a clean clone: the lock has the packages of every platform', () => {
-    expect(missingFromLock(readFileSync(join(projectFolder, 'package-lock.json'), 'utf8'))).toEqual(
-      [],
-    )
+    expect(missingFromLock(readFileSync(join(projectFolder, 'package-lock.json'), 'utf8'))).toEqual([])
   })
 })
 
@@ -121,9 +113,7 @@ describe('these rules', () => {
 
   test('find skipped, focused and untitled tests', () => {
     const mark = (modifier: string): string => `test.${modifier}('one two three', () => {})`
-    expect(['skip', 'only', 'todo'].map((modifier) => found(untitled, mark(modifier)))).toEqual([
-      1, 1, 1,
-    ])
+    expect(['skip', 'only', 'todo'].map((modifier) => found(untitled, mark(modifier)))).toEqual([1, 1, 1])
     expect(found(untitled, `test('works', () => {})`)).toBe(1)
     expect(found(untitled, `test('a key is refused', () => {})`)).toBe(0)
   })
@@ -146,13 +136,7 @@ describe('these rules', () => {
 
 /** The only places that may ask the machine for time, chance and settings. */
 const mayBeAmbient = /^src\/(main|kernel\/clock|kernel\/random)\.ts$|\/harness\.ts$/
-const chance = new Set([
-  'randomUUID',
-  'randomUUIDv7',
-  'randomBytes',
-  'randomInt',
-  'getRandomValues',
-])
+const chance = new Set(['randomUUID', 'randomUUIDv7', 'randomBytes', 'randomInt', 'getRandomValues'])
 
 function ambient(file: SourceFile): string[] {
   if (mayBeAmbient.test(file.path)) return []
@@ -171,8 +155,7 @@ function ambient(file: SourceFile): string[] {
     if (node.type !== 'MemberExpression') return
     const path = `${nameOf(node.object)}.${nameOf(node.property)}`
     if (path === 'Date.now' || path === 'Math.random' || path === 'process.env') note(node, path)
-    if (nameOf(node.object) === 'crypto' && chance.has(nameOf(node.property) ?? ''))
-      note(node, path)
+    if (nameOf(node.object) === 'crypto' && chance.has(nameOf(node.property) ?? '')) note(node, path)
   })
   return found
 }
@@ -224,11 +207,7 @@ function isTestCall(callee: unknown): boolean {
   if (!isNode(callee)) return false
   if (callee.type === 'Identifier') return callee.name === 'test' || callee.name === 'it'
   if (callee.type === 'CallExpression')
-    return (
-      isNode(callee.callee) &&
-      callee.callee.type === 'MemberExpression' &&
-      isTestCall(callee.callee.object)
-    )
+    return isNode(callee.callee) && callee.callee.type === 'MemberExpression' && isTestCall(callee.callee.object)
   return false
 }
 
@@ -242,9 +221,7 @@ function titleOf(argument: unknown): string | undefined {
 /** Spelled in pieces, so that this file passes its own rule. */
 const banned: ReadonlyArray<readonly [pattern: RegExp, why: string]> = [
   [
-    new RegExp(
-      `\\b(${['TO', 'FIX', 'XX'].map((start, n) => start + ['DO', 'ME', 'X'][n]).join('|')})\\b`,
-    ),
+    new RegExp(`\\b(${['TO', 'FIX', 'XX'].map((start, n) => start + ['DO', 'ME', 'X'][n]).join('|')})\\b`),
     'do it now, or open an issue',
   ],
   [new RegExp(`${'/wo'}rk/`), 'a path of one machine'],

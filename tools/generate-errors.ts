@@ -20,9 +20,7 @@ Wait and repeat after 429 and 503, as \`Retry-After\` says. Do not repeat 402 an
 
 /** The catalogue of refusals as a page, in the catalogue's order. */
 export async function generateErrorsPage(): Promise<Generated> {
-  const sections = Object.entries<Refusal>(catalogue).map(([code, refusal]) =>
-    section(code, refusal),
-  )
+  const sections = Object.entries<Refusal>(catalogue).map(([code, refusal]) => section(code, refusal))
   return { 'docs/errors.md': [introduction, ...sections].join('\n') }
 }
 

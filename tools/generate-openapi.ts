@@ -10,9 +10,9 @@ import type { Generated } from './generators.ts'
 
 /** The OpenAPI document of every route that the composed server has, with the settings of the packaged configuration. */
 export async function generateOpenApi(databaseUrl: string): Promise<Generated> {
-  const { version } = JSON.parse(
-    await readFile(new URL('../package.json', import.meta.url), 'utf8'),
-  ) as { version: string }
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
   const { config, secrets } = loadConfig({
     environment: {},
     readFile: readTextFile,

@@ -3,9 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Generated } from './generators.ts'
 
-const codegen = fileURLToPath(
-  new URL('../node_modules/kysely-codegen/dist/cli/bin.js', import.meta.url),
-)
+const codegen = fileURLToPath(new URL('../node_modules/kysely-codegen/dist/cli/bin.js', import.meta.url))
 
 const header = `/**
  * Generated from the migrated database by \`npm run generate\` (kysely-codegen). Do not edit: write a migration.

@@ -17,8 +17,7 @@ try {
   const databaseUrl = await freshDatabase()
   for (const { name, generate } of generators) {
     const files = Object.entries(await generate(databaseUrl))
-    for (const [path, content] of files)
-      await writeFile(new URL(`../${path}`, import.meta.url), content)
+    for (const [path, content] of files) await writeFile(new URL(`../${path}`, import.meta.url), content)
     console.log(`${name}: ${files.map(([path]) => path).join(', ')}`)
   }
 } finally {

@@ -30,10 +30,7 @@ console.log(
   `test/tidy-ratchet.json: ${Object.keys(ratchet.files).length} files, ${Object.keys(ratchet.functions).length} functions, ${Object.keys(ratchet.deadExports).length} dead exports`,
 )
 
-function lowered(
-  before: Record<string, number>,
-  after: Record<string, number>,
-): Record<string, number> {
+function lowered(before: Record<string, number>, after: Record<string, number>): Record<string, number> {
   const kept = Object.entries(before).flatMap(([name, size]) => {
     const present = after[name]
     return present === undefined ? [] : [[name, Math.min(size, present)] as const]

@@ -151,6 +151,8 @@ create table reconciliations (
   id bigint generated always as identity primary key,
   asset_id text not null,
   block bigint not null,
+  -- what the recipients hold at this block: the next comparison goes on from it
+  balance numeric(78, 0) not null,
   received numeric(78, 0) not null,
   credited numeric(78, 0) not null,
   unmatched numeric(78, 0) not null,

@@ -31,14 +31,20 @@ export async function createApp(around: Surroundings): Promise<App> {
   const server = listenable(core, routes)
   const upkeep = upkeepOf(core)
   return {
-    server, routes, ledger, metrics, processId,
+    server,
+    routes,
+    ledger,
+    metrics,
+    processId,
     flushUsed: core.authenticator.flushUsed,
     async stop(drainMs) {
       closing = true
       await finishCalls(server, core, drainMs)
       await upkeep.stop()
       await core.applier.drained(PATIENCE_MS)
-      await processes.end(core.db, processId).catch((error: unknown) => core.onTrouble('the goodbye could not be written', error))
+      await processes
+        .end(core.db, processId)
+        .catch((error: unknown) => core.onTrouble('the goodbye could not be written', error))
       await Promise.all(Object.values(core.providers).map((provider) => provider.close()))
       await core.applier.close()
       await core.pool.end()
@@ -74,7 +80,8 @@ function upkeepOf(core: Core): ReturnType<typeof startUpkeep> {
     flushUsedKeys: core.authenticator.flushUsed,
     onAudit(findings) {
       core.metrics.audited(findings.length, clock.now().getTime() / 1000)
-      if (findings.length > 0) logger.error({ findings: findings.slice(0, 20), count: findings.length }, 'the ledger audit found differences')
+      if (findings.length > 0)
+        logger.error({ findings: findings.slice(0, 20), count: findings.length }, 'the ledger audit found differences')
     },
   })
 }
@@ -82,7 +89,9 @@ function upkeepOf(core: Core): ReturnType<typeof startUpkeep> {
 /** Where a server is reached whose public address is not set, because the system chose its port. */
 function listeningUrl(server: FastifyInstance): string {
   const address = server.server.address()
-  return address && typeof address === 'object' ? `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}` : 'http://localhost'
+  return address && typeof address === 'object'
+    ? `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
+    : 'http://localhost'
 }
 
 /** Lets running calls end by themselves, then ends them: their usage is unknown, which is not free. */
@@ -92,15 +101,22 @@ async function finishCalls(server: FastifyInstance, { ledger, ending, around }: 
   const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
   void closed.finally(() => clearInterval(sweep))
   const limit = AbortSignal.timeout(drainMs)
-  const timedOut = new Promise<'timeout'>((resolve) => limit.addEventListener('abort', () => resolve('timeout'), { once: true }))
+  const timedOut = new Promise<'timeout'>((resolve) =>
+    limit.addEventListener('abort', () => resolve('timeout'), { once: true }),
+  )
   if ((await Promise.race([closed, timedOut])) === 'timeout') {
-    around.logger.warn({ open_calls: [...ledger.openHoldIds].length }, 'the drain limit was reached: what still runs becomes usage_unknown')
+    around.logger.warn(
+      { open_calls: [...ledger.openHoldIds].length },
+      'the drain limit was reached: what still runs becomes usage_unknown',
+    )
     ending.abort()
     const forced = setTimeout(() => server.server.closeAllConnections(), 2_000)
     await closed
     clearTimeout(forced)
   }
   for (const holdId of ledger.openHoldIds) {
-    await ledger.end({ operation: 'unknown', holdId, reason: 'the server shut down while the call was running' }).catch(() => undefined)
+    await ledger
+      .end({ operation: 'unknown', holdId, reason: 'the server shut down while the call was running' })
+      .catch(() => undefined)
   }
 }

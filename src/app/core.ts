@@ -28,7 +28,7 @@ import { createMetrics, type Metrics } from './metrics.ts'
 /** Everything that a server is made of and that is not in its configuration. */
 export interface Surroundings {
   readonly config: Config
-  readonly secrets: Pick<Secrets, 'providerKeys'>
+  readonly secrets: Pick<Secrets, 'providerKeys' | 'oidcClientSecrets'>
   readonly databaseUrl: string
   readonly pepper: Buffer
   readonly clock: Clock
@@ -106,7 +106,15 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const ledger = createLedger(applier, holdIds)
   const models = new Map(config.models.map((model) => [model.id, model]))
   return {
-    around, db, pool, processId, applier, ledger, metrics, onTrouble, closing,
+    around,
+    db,
+    pool,
+    processId,
+    applier,
+    ledger,
+    metrics,
+    onTrouble,
+    closing,
     tokens,
     authenticator: createAuthenticator({
       keys: keyAuthenticator({ db, random, pepper: around.pepper }),
@@ -128,14 +136,24 @@ async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']
     }
     return ['all of them']
   })
-  if (pending.length > 0) problems.push(`the schema is not this program's (${pending.join(', ')}): run farebox migrate.`)
+  if (pending.length > 0)
+    problems.push(`the schema is not this program's (${pending.join(', ')}): run farebox migrate.`)
   if (problems.length === 0) return
   await pool.end()
   throw new StartRefused(problems.join('\n'))
 }
 
-function openProviders(config: Config, secrets: Pick<Secrets, 'providerKeys'>, clock: Clock): Record<string, ChatProvider> {
-  return Object.fromEntries(Object.entries(config.providers).map(([name, provider]) => [name, openProvider(name, provider, secrets.providerKeys[name], clock)]))
+function openProviders(
+  config: Config,
+  secrets: Pick<Secrets, 'providerKeys'>,
+  clock: Clock,
+): Record<string, ChatProvider> {
+  return Object.fromEntries(
+    Object.entries(config.providers).map(([name, provider]) => [
+      name,
+      openProvider(name, provider, secrets.providerKeys[name], clock),
+    ]),
+  )
 }
 
 function openProvider(name: string, provider: ProviderConfig, apiKey: string | undefined, clock: Clock): ChatProvider {

@@ -23,13 +23,23 @@ export function healthRoutes(deps: HealthDeps): Route[] {
   const tag = 'Health'
   const plain = { tag, access: 'public', limit: 'unlimited', refuses: [] } as const
   const routes: Route[] = [
-    route({ ...plain, method: 'GET', path: '/healthz', summary: 'Say that the process answers.', replies: { 200: Type.Object({ ok: Type.Boolean() }) }, handle: () => ({ ok: true }) }),
+    route({
+      ...plain,
+      method: 'GET',
+      path: '/healthz',
+      summary: 'Say that the process answers.',
+      replies: { 200: Type.Object({ ok: Type.Boolean() }) },
+      handle: () => ({ ok: true }),
+    }),
     route({
       ...plain,
       method: 'GET',
       path: '/readyz',
       summary: 'Say whether the server can take calls now, and why not.',
-      replies: { 200: Type.Object({ ready: Type.Boolean(), checks: Type.Record(Type.String(), Check) }), 503: Type.Object({ ready: Type.Boolean(), checks: Type.Record(Type.String(), Check) }) },
+      replies: {
+        200: Type.Object({ ready: Type.Boolean(), checks: Type.Record(Type.String(), Check) }),
+        503: Type.Object({ ready: Type.Boolean(), checks: Type.Record(Type.String(), Check) }),
+      },
       handle: async ({ reply }) => {
         const checks: Record<string, { ok: boolean; detail?: string }> = {
           serving: deps.closing() ? { ok: false, detail: 'shutting down' } : { ok: true },
@@ -37,10 +47,20 @@ export function healthRoutes(deps: HealthDeps): Route[] {
           database: (await databaseAnswers(deps.db)) ? { ok: true } : silent,
         }
         const ready = Object.values(checks).every((check) => check.ok)
-        return reply.code(ready ? 200 : 503).header('cache-control', 'no-store').send({ ready, checks })
+        return reply
+          .code(ready ? 200 : 503)
+          .header('cache-control', 'no-store')
+          .send({ ready, checks })
       },
     }),
-    route({ ...plain, method: 'GET', path: '/version', summary: 'Say which version this is.', replies: { 200: Type.Object({ name: Type.String(), version: Type.String() }) }, handle: () => ({ name: 'farebox', version: deps.version }) }),
+    route({
+      ...plain,
+      method: 'GET',
+      path: '/version',
+      summary: 'Say which version this is.',
+      replies: { 200: Type.Object({ name: Type.String(), version: Type.String() }) },
+      handle: () => ({ name: 'farebox', version: deps.version }),
+    }),
   ]
   if (deps.serveMetrics) {
     routes.push(
@@ -50,7 +70,8 @@ export function healthRoutes(deps: HealthDeps): Route[] {
         path: '/metrics',
         summary: 'Metrics in Prometheus text form.',
         replies: { 200: { description: 'Prometheus text', contentType: 'text/plain' } },
-        handle: async ({ reply }) => reply.header('content-type', deps.metrics.registry.contentType).send(await deps.metrics.registry.metrics()),
+        handle: async ({ reply }) =>
+          reply.header('content-type', deps.metrics.registry.contentType).send(await deps.metrics.registry.metrics()),
       }),
     )
   }

@@ -4,11 +4,15 @@ import type { Answered } from '../http/server.ts'
 export type { Logger }
 
 /** Shapes of secrets, scrubbed from every line as the last step: keys, tokens, private keys, secrets in addresses. */
-const secretShapes = /fbx_[0-9A-Za-z]{8,}|\bsk-[0-9A-Za-z_-]{8,}|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_.-]+|\b(?:0x)?[0-9a-fA-F]{64}\b|((?:key|token|secret|password|apikey)=)[^&\s"\\]+|(:\/\/[^:/\s"]*:)[^@\s"]+(?=@)/g
+const secretShapes =
+  /fbx_[0-9A-Za-z]{8,}|\bsk-[0-9A-Za-z_-]{8,}|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_.-]+|\b(?:0x)?[0-9a-fA-F]{64}\b|((?:key|token|secret|password|apikey)=)[^&\s"\\]+|(:\/\/[^:/\s"]*:)[^@\s"]+(?=@)/g
 
 /** One log line without anything that looks like a secret. */
 export function scrubbed(line: string): string {
-  return line.replace(secretShapes, (_match, parameter?: string, userinfo?: string) => `${parameter ?? userinfo ?? ''}[secret]`)
+  return line.replace(
+    secretShapes,
+    (_match, parameter?: string, userinfo?: string) => `${parameter ?? userinfo ?? ''}[secret]`,
+  )
 }
 
 /**
@@ -17,7 +21,12 @@ export function scrubbed(line: string): string {
  */
 export function createLogger(options: { level: string; write: (line: string) => void }): Logger {
   return pino(
-    { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { error: describeError } },
+    {
+      level: options.level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { error: describeError },
+    },
     { write: (line: string) => options.write(scrubbed(line)) },
   )
 }
@@ -38,5 +47,11 @@ export function requestLine(answered: Answered): Record<string, unknown> {
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: String(error) }
   const code = (error as { code?: unknown }).code
-  return { name: error.name, message: error.message, ...(code ? { code } : {}), stack: error.stack, ...(error.cause ? { cause: describeError(error.cause) } : {}) }
+  return {
+    name: error.name,
+    message: error.message,
+    ...(code ? { code } : {}),
+    stack: error.stack,
+    ...(error.cause ? { cause: describeError(error.cause) } : {}),
+  }
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Answered } from '../http/server.ts'
-import type { ChatReport } from '../inference/chat/service.ts'
+import type { ChatReport } from '../inference/chat/running.ts'
 import type { FlushReport } from '../ledger/applier.ts'
 
 /** Numbers that are read when they are asked for. */
@@ -23,47 +23,114 @@ export interface Metrics {
 /** The one file that knows the metrics library. */
 export function createMetrics(sampled: Sampled): Metrics {
   const registry = new Registry()
-  const registers = [registry]
-  const counter = <L extends string>(name: string, help: string, labelNames: L[]) => new Counter({ name, help, labelNames, registers })
-  const requests = counter('farebox_requests_total', 'Requests answered', ['route', 'method', 'status'])
-  const charged = counter('farebox_charged_micro_total', 'Microcredits charged', ['model'])
-  const cost = counter('farebox_provider_cost_micro_total', 'What providers charge the operator for the same calls, in microcredits', ['model'])
-  const calls = counter('farebox_calls_total', 'Calls by how their money ended', ['model', 'state'])
-  const attempts = counter('farebox_provider_requests_total', 'Attempts at providers by how they ended', ['provider', 'outcome'])
-  const duration = new Histogram({ name: 'farebox_request_seconds', help: 'Time to answer', labelNames: ['route'], buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60], registers })
-  const flushSize = new Histogram({ name: 'farebox_ledger_flush_operations', help: 'Ledger operations in one flush', buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], registers })
-  const flushSeconds = new Histogram({ name: 'farebox_ledger_flush_seconds', help: 'Time of one ledger flush', buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1], registers })
-  const auditFindings = new Gauge({ name: 'farebox_ledger_audit_findings', help: 'Rows of the last ledger audit: must be 0', registers })
-  const auditAt = new Gauge({ name: 'farebox_ledger_audit_timestamp_seconds', help: 'When the last ledger audit ended', registers })
-  new Gauge({ name: 'farebox_ledger_queue_operations', help: 'Ledger operations without an answer yet', registers, collect() { this.set(sampled.queueDepth()) } })
-  new Gauge({ name: 'farebox_open_calls', help: 'Calls of this process whose hold has not ended', registers, collect() { this.set(sampled.openHolds()) } })
-  new Gauge({
-    name: 'farebox_held_micro', help: 'Microcredits held, by why', labelNames: ['state'], registers,
-    async collect() {
-      for (const [state, micro] of Object.entries(await sampled.heldMicro())) this.set({ state }, micro)
-    },
-  })
-  new Gauge({ name: 'farebox_resident_memory_bytes', help: 'Memory of this process', registers, collect() { this.set(process.memoryUsage.rss()) } })
+  sampleInto(registry, sampled)
+  return { registry, ...requestMetrics(registry), ...ledgerMetrics(registry), ...callMetrics(registry) }
+}
 
+type Counting<M extends keyof Metrics> = Pick<Metrics, M>
+
+const counterIn =
+  (registry: Registry) =>
+  <L extends string>(name: string, help: string, labelNames: L[]) =>
+    new Counter({ name, help, labelNames, registers: [registry] })
+
+function requestMetrics(registry: Registry): Counting<'answered'> {
+  const requests = counterIn(registry)('farebox_requests_total', 'Requests answered', ['route', 'method', 'status'])
+  const duration = new Histogram({
+    name: 'farebox_request_seconds',
+    help: 'Time to answer',
+    labelNames: ['route'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+    registers: [registry],
+  })
   return {
-    registry,
     answered({ route, method, status, durationMs }) {
       requests.inc({ route, method, status: String(status) })
       duration.observe({ route }, durationMs / 1000)
     },
-    flushed({ size, durationMs }) {
-      flushSize.observe(size)
-      flushSeconds.observe(durationMs / 1000)
+  }
+}
+
+function ledgerMetrics(registry: Registry): Counting<'flushed' | 'audited'> {
+  const registers = [registry]
+  const size = new Histogram({
+    name: 'farebox_ledger_flush_operations',
+    help: 'Ledger operations in one flush',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'farebox_ledger_flush_seconds',
+    help: 'Time of one ledger flush',
+    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
+    registers,
+  })
+  const findings = new Gauge({
+    name: 'farebox_ledger_audit_findings',
+    help: 'Rows of the last ledger audit: must be 0',
+    registers,
+  })
+  const auditedAt = new Gauge({
+    name: 'farebox_ledger_audit_timestamp_seconds',
+    help: 'When the last ledger audit ended',
+    registers,
+  })
+  return {
+    flushed(flush) {
+      size.observe(flush.size)
+      seconds.observe(flush.durationMs / 1000)
     },
+    audited(count, atSeconds) {
+      findings.set(count)
+      auditedAt.set(atSeconds)
+    },
+  }
+}
+
+function callMetrics(registry: Registry): Counting<'attempted' | 'chatted'> {
+  const counter = counterIn(registry)
+  const calls = counter('farebox_calls_total', 'Calls by how their money ended', ['model', 'state'])
+  const charged = counter('farebox_charged_micro_total', 'Microcredits charged', ['model'])
+  const cost = counter(
+    'farebox_provider_cost_micro_total',
+    'What providers charge the operator for the same calls, in microcredits',
+    ['model'],
+  )
+  const attempts = counter('farebox_provider_requests_total', 'Attempts at providers by how they ended', [
+    'provider',
+    'outcome',
+  ])
+  return {
     attempted: (provider, outcome) => attempts.inc({ provider, outcome }),
     chatted({ model, state, chargedMicro, providerCostMicro }) {
       calls.inc({ model, state })
       if (chargedMicro !== undefined) charged.inc({ model }, Number(chargedMicro))
       if (providerCostMicro !== undefined) cost.inc({ model }, Number(providerCostMicro))
     },
-    audited(findings, atSeconds) {
-      auditFindings.set(findings)
-      auditAt.set(atSeconds)
-    },
   }
+}
+
+/** Gauges that are read only when somebody asks. */
+function sampleInto(registry: Registry, sampled: Sampled): void {
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  gauge('farebox_ledger_queue_operations', 'Ledger operations without an answer yet', sampled.queueDepth)
+  gauge('farebox_open_calls', 'Calls of this process whose hold has not ended', sampled.openHolds)
+  gauge('farebox_resident_memory_bytes', 'Memory of this process', () => process.memoryUsage.rss())
+  new Gauge({
+    name: 'farebox_held_micro',
+    help: 'Microcredits held, by why',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      for (const [state, micro] of Object.entries(await sampled.heldMicro())) this.set({ state }, micro)
+    },
+  })
 }

@@ -1,6 +1,6 @@
+import type { Config, Secrets } from '../config/config.ts'
 import { type App, createApp } from './app.ts'
 import { createLogger } from './logger.ts'
-import type { Config, Secrets } from '../config/config.ts'
 
 import type { ProgramSurroundings } from './surroundings.ts'
 
@@ -20,11 +20,17 @@ export async function serve(
   const { config } = settings
   const logger = createLogger({ level: settings.logLevel, write: around.write })
   const app = await createApp({ ...around, ...settings, logger })
-  const metricsServer = config.metricsPort === undefined ? undefined : await listenForMetrics(app, config.host, config.metricsPort)
+  const metricsServer =
+    config.metricsPort === undefined ? undefined : await listenForMetrics(app, config.host, config.metricsPort)
   const address = await app.server.listen({ host: config.host, port: config.port }).catch(async (error: unknown) => {
     await app.stop(0)
     const taken = (error as { code?: unknown }).code === 'EADDRINUSE'
-    throw taken ? new Error(`Port ${config.port} is in use. Stop what listens there, or choose another: PORT=${config.port + 1} npm start`, { cause: error }) : error
+    throw taken
+      ? new Error(
+          `Port ${config.port} is in use. Stop what listens there, or choose another: PORT=${config.port + 1} npm start`,
+          { cause: error },
+        )
+      : error
   })
   const ended = new Promise<void>((resolve, reject) => {
     around.onStop((signal) => {

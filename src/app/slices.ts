@@ -5,10 +5,16 @@ import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
 import { agentSignInRoutes } from '../identity/agent-sign-in/routes.ts'
+import { invitationHash } from '../identity/invitations/code.ts'
+import { consumeInvitation } from '../identity/invitations/service.ts'
 import { keyRoutes } from '../identity/keys/routes.ts'
 import { firstKeyMaker } from '../identity/keys/service.ts'
+import { linkRoutes } from '../identity/links/routes.ts'
+import { identityProvider } from '../identity/owners/identity-provider.ts'
+import { type OwnerRoutesDeps, ownerSignInRoutes } from '../identity/owners/routes.ts'
 import { sessionRoutes } from '../identity/sessions/routes.ts'
 import { sessionOpener } from '../identity/sessions/service.ts'
+import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
 import type { Core } from './core.ts'
@@ -24,10 +30,20 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const routes: Route[] = [
-    ...agentSignInRoutes({ db, random, publicUrl, sessions: sessionOpener(sessions), firstKey: firstKeyMaker(keys) }),
+    ...agentSignInRoutes({
+      db,
+      random,
+      publicUrl,
+      sessions: sessionOpener(sessions),
+      firstKey: firstKeyMaker(keys),
+      signInGuard: core.limits.signInGuard,
+    }),
+    ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
     ...sessionRoutes(sessions),
     ...accountRoutes(core),
     ...keyRoutes(keys),
+    ...linkRoutes(core),
+    ...walletRoutes({ db, random, publicUrl }),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
@@ -54,4 +70,30 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     }),
   ]
   return routes
+}
+
+function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
+  const {
+    config: { oidc },
+    secrets,
+    clock,
+    random,
+  } = around
+  const providers: OwnerRoutesDeps['providers'] = Object.assign(
+    Object.create(null),
+    ...Object.entries(oidc.providers).map(([name, settings]) => ({
+      [name]: identityProvider({ ...settings, clientSecret: secrets.oidcClientSecrets[name] }, clock),
+    })),
+  )
+  return {
+    db,
+    random,
+    providers,
+    consumeInvitation,
+    invitationHash,
+    publicUrl,
+    onTrouble,
+    requireInvitation: oidc.requireInvitation,
+    consoleUrl: () => oidc.consoleUrl ?? `${publicUrl()}/console`,
+  }
 }

@@ -34,7 +34,10 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
       if (busy) return
       busy = true
       const run: Promise<void> = work()
-        .then(() => undefined, (error: unknown) => deps.onTrouble(`${what} failed; it is tried again`, error))
+        .then(
+          () => undefined,
+          (error: unknown) => deps.onTrouble(`${what} failed; it is tried again`, error),
+        )
         .finally(() => {
           busy = false
           running.delete(run)
@@ -49,7 +52,12 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   every(everyMs.audit, 'the ledger audit', audit)
-  timers.push(setTimeout(() => void audit().catch((error: unknown) => deps.onTrouble('the ledger audit failed', error)), FIRST_AUDIT_MS).unref())
+  timers.push(
+    setTimeout(
+      () => void audit().catch((error: unknown) => deps.onTrouble('the ledger audit failed', error)),
+      FIRST_AUDIT_MS,
+    ).unref(),
+  )
   return {
     async stop() {
       for (const timer of timers) clearInterval(timer)
@@ -59,12 +67,26 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
 }
 
 /** Marks the open holds of processes that are gone as `usage_unknown` and answers their idempotency claims. */
-export async function reap(deps: Pick<UpkeepDeps, 'db' | 'ledger' | 'processId' | 'host' | 'isRunning'>): Promise<bigint[]> {
+export async function reap(
+  deps: Pick<UpkeepDeps, 'db' | 'ledger' | 'processId' | 'host' | 'isRunning'>,
+): Promise<bigint[]> {
   const marked: bigint[] = []
-  for (const process of await processes.gone(deps.db, { self: deps.processId, host: deps.host, isRunning: deps.isRunning })) {
+  for (const process of await processes.gone(deps.db, {
+    self: deps.processId,
+    host: deps.host,
+    isRunning: deps.isRunning,
+  })) {
     for (;;) {
       const holdIds = await processes.leftBehind(deps.db, process, REAP_BATCH)
-      await Promise.all(holdIds.map((holdId) => deps.ledger.end({ operation: 'unknown', holdId, reason: 'the server process ended while the call was running' })))
+      await Promise.all(
+        holdIds.map((holdId) =>
+          deps.ledger.end({
+            operation: 'unknown',
+            holdId,
+            reason: 'the server process ended while the call was running',
+          }),
+        ),
+      )
       marked.push(...holdIds)
       if (holdIds.length < REAP_BATCH) break
     }

@@ -22,12 +22,7 @@ export interface Walk {
  * TypeBox's own checker is not used because it stops after eight errors and knows no lines; a test holds the two
  * together. Knows the keywords of SchemaNode.
  */
-export function check(
-  walk: Walk,
-  schema: SchemaNode,
-  node: Node | undefined,
-  where: Node | undefined,
-): unknown {
+export function check(walk: Walk, schema: SchemaNode, node: Node | undefined, where: Node | undefined): unknown {
   const resolved = isAlias(node) ? node.resolve(walk.document) : node
   if (resolved === undefined) {
     if (schema.default !== undefined) return filledDefault(schema)
@@ -42,10 +37,7 @@ export function check(
 }
 
 /** The value of each key of a map, with the key's own node. Keys that are no text are reported. */
-export function entriesOf(
-  walk: Walk,
-  map: YAMLMap,
-): { key: string; keyNode: Node; value: Node | undefined }[] {
+export function entriesOf(walk: Walk, map: YAMLMap): { key: string; keyNode: Node; value: Node | undefined }[] {
   const entries = []
   for (const pair of map.items) {
     const keyNode = pair.key as Node
@@ -90,11 +82,7 @@ function checkObject(
     if (seen.has(key) || property === undefined) continue
     if (property.default !== undefined) result[key] = filledDefault(property)
     else if (isNeeded(schema, key)) {
-      walk.report(
-        offsetOf(node),
-        `The key \`${key}\` is missing.`,
-        `Add it; it takes ${takes(property)}.`,
-      )
+      walk.report(offsetOf(node), `The key \`${key}\` is missing.`, `Add it; it takes ${takes(property)}.`)
       result[key] = refused
     }
   }
@@ -119,11 +107,7 @@ function checkRecord(
   for (const { key, keyNode, value } of entriesOf(walk, node)) {
     const entry = Object.entries(patterns).find(([pattern]) => new RegExp(pattern, 'u').test(key))
     if (!entry) {
-      walk.report(
-        offsetOf(keyNode),
-        `\`${key}\` is no name.`,
-        `A name matches ${Object.keys(patterns).join(' or ')}.`,
-      )
+      walk.report(offsetOf(keyNode), `\`${key}\` is no name.`, `A name matches ${Object.keys(patterns).join(' or ')}.`)
       continue
     }
     const checked = check(walk, entry[1], value, keyNode)
@@ -159,19 +143,12 @@ function checkUnion(walk: Walk, branches: readonly SchemaNode[], node: Node): un
   if (entry === undefined) {
     walk.report(offsetOf(node), 'The key `kind` is missing.', suggestion('', kinds))
   } else {
-    walk.report(
-      offsetOf(entry.value ?? entry.keyNode),
-      'There is no such kind.',
-      suggestion(String(kind ?? ''), kinds),
-    )
+    walk.report(offsetOf(entry.value ?? entry.keyNode), 'There is no such kind.', suggestion(String(kind ?? ''), kinds))
   }
   // Keys are still checked against all kinds together, so that a typo beside a wrong kind is found at once.
-  const known = [
-    ...new Set(branches.flatMap((candidate) => Object.keys(candidate.properties ?? {}))),
-  ]
+  const known = [...new Set(branches.flatMap((candidate) => Object.keys(candidate.properties ?? {})))]
   for (const { key, keyNode } of entriesOf(walk, node)) {
-    if (!known.includes(key))
-      walk.report(offsetOf(keyNode), `Unknown key \`${key}\`.`, suggestion(key, known))
+    if (!known.includes(key)) walk.report(offsetOf(keyNode), `Unknown key \`${key}\`.`, suggestion(key, known))
   }
   return refused
 }
@@ -183,8 +160,7 @@ function checkScalar(walk: Walk, schema: SchemaNode, node: Node): unknown {
     // JSON Schema counts characters, not UTF-16 units.
     const { length } = [...value]
     const fits = length >= (schema.minLength ?? 0) && length <= (schema.maxLength ?? length)
-    if (fits && (schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(value)))
-      return value
+    if (fits && (schema.pattern === undefined || new RegExp(schema.pattern, 'u').test(value))) return value
     walk.report(
       offsetOf(node),
       'The text cannot be used.',
@@ -195,8 +171,7 @@ function checkScalar(walk: Walk, schema: SchemaNode, node: Node): unknown {
   if (schema.type === 'integer' && typeof value === 'number') {
     // Written in digits only: a fraction or an exponent may already have been rounded by the parser.
     const exact = /^[+-]?\d+$/.test(node.source ?? '') && Number.isSafeInteger(value)
-    if (exact && value >= (schema.minimum ?? value) && value <= (schema.maximum ?? value))
-      return value
+    if (exact && value >= (schema.minimum ?? value) && value <= (schema.maximum ?? value)) return value
   }
   if (schema.type === 'boolean' && typeof value === 'boolean') return value
   if (schema.const !== undefined && value === schema.const) return value
@@ -220,26 +195,17 @@ function found(node: Node): string {
   if (isSeq(node)) return 'a list'
   const value = isScalar(node) ? node.value : undefined
   if (typeof value === 'string') return 'this text'
-  return isScalar(node) && value !== null
-    ? `\`${node.source?.slice(0, 32) ?? String(value)}\``
-    : 'empty'
+  return isScalar(node) && value !== null ? `\`${node.source?.slice(0, 32) ?? String(value)}\`` : 'empty'
 }
 
 /** Whether a value was refused or has a member that was. Broken members of lists and maps are gone already. */
 export function isBroken(value: unknown): boolean {
   if (value === refused) return true
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    Object.values(value).some(isBroken)
-  )
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).some(isBroken)
 }
 
 function filledDefault(schema: SchemaNode): unknown {
   if (!schema.properties) return structuredClone(schema.default)
-  const entries = Object.entries(schema.properties).filter(
-    ([, property]) => property.default !== undefined,
-  )
+  const entries = Object.entries(schema.properties).filter(([, property]) => property.default !== undefined)
   return Object.fromEntries(entries.map(([key, property]) => [key, filledDefault(property)]))
 }

@@ -6,7 +6,7 @@ import type { RawEnvironment } from './environment.ts'
 import { priceInForce } from './models.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { readTextFile } from './read-file.ts'
-import { shipped, shippedWithExamples } from './shipped.fixture.ts'
+import { exampleKeys, shipped, shippedWithExamples } from './shipped.fixture.ts'
 
 const now = new Date('2026-06-01T00:00:00Z')
 const pepper = '0123456789abcdef'.repeat(4)
@@ -23,12 +23,10 @@ interface Given {
   files?: Record<string, string>
 }
 
-function load({
-  file = shipped(),
-  environment = {},
-  mode = 'development',
-  files = {},
-}: Given = {}): { config: Config; secrets: Secrets } {
+function load({ file = shipped(), environment = {}, mode = 'development', files = {} }: Given = {}): {
+  config: Config
+  secrets: Secrets
+} {
   const readFile = (path: string) => ({ 'farebox.yaml': file, ...files })[path]
   return loadConfig({ environment, readFile, now, mode })
 }
@@ -80,12 +78,7 @@ describe('loadConfig', () => {
       publicUrl: 'http://127.0.0.1:8787',
       configurationFile: 'farebox.yaml',
     })
-    expect(config.models.map(({ id }) => id)).toEqual([
-      'demo-chat',
-      'demo-slow',
-      'demo-failing',
-      'demo-unmetered',
-    ])
+    expect(config.models.map(({ id }) => id)).toEqual(['demo-chat', 'demo-slow', 'demo-failing', 'demo-unmetered'])
     expect(config.limits).toEqual({
       requestsPerMinutePerCredential: 60_000,
       authRequestsPerMinutePerAddress: 60_000,
@@ -95,7 +88,7 @@ describe('loadConfig', () => {
       bodyBytes: 1_048_576,
       chatBodyBytes: 8_388_608,
     })
-    expect(secrets).toEqual({ databaseUrl: undefined, keyPepper: undefined, providerKeys: {} })
+    expect(Object.values(secrets)).toEqual([undefined, undefined, {}, {}, {}])
   })
 
   test('production takes the public limits, and every address', () => {
@@ -151,7 +144,7 @@ describe('loadConfig', () => {
     walk(
       load({
         file: shippedWithExamples(),
-        environment: { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' },
+        environment: exampleKeys,
       }).config,
       'config',
     )
@@ -164,9 +157,12 @@ describe('loadConfig', () => {
       model,
       priority: index === 0 ? 1 : 0,
     }))
-    expect(
-      load({ file: fileWith({ providers }) }).config.models[0]?.providers.map(({ model }) => model),
-    ).toEqual(['a', 'b', 'd', 'c'])
+    expect(load({ file: fileWith({ providers }) }).config.models[0]?.providers.map(({ model }) => model)).toEqual([
+      'a',
+      'b',
+      'd',
+      'c',
+    ])
   })
 
   test('whatever a line of the file says, the answer is a configuration or a ConfigurationFault', () => {
@@ -175,7 +171,7 @@ describe('loadConfig', () => {
       fc.string(),
       fc.jsonValue({ maxDepth: 2 }).map((json) => JSON.stringify(json)),
     )
-    const environment = { OPENAI_API_KEY: 'a', ANTHROPIC_API_KEY: 'b' }
+    const environment = exampleKeys
     fc.assert(
       fc.property(fc.nat(lines.length - 1), value, (index, text) => {
         const changed = lines.with(
@@ -228,31 +224,15 @@ describe('a model is refused', () => {
   test.each<[string, Record<string, unknown>, RegExp]>([
     ['without prices', { prices: [] }, /Unpriced model/],
     ['without a prices key', { prices: undefined }, /Unpriced model/],
-    [
-      'whose only price is in the future',
-      { prices: [version(1, '2026-06-01T00:00:00.001Z')] },
-      /Unpriced model/,
-    ],
-    [
-      'that names an unknown provider',
-      { providers: [{ provider: 'locl', model: 'x' }] },
-      /no provider `locl`/,
-    ],
+    ['whose only price is in the future', { prices: [version(1, '2026-06-01T00:00:00.001Z')] }, /Unpriced model/],
+    ['that names an unknown provider', { providers: [{ provider: 'locl', model: 'x' }] }, /no provider `locl`/],
     [
       'with a default output over its maximum',
       { default_output_tokens: 101 },
       /default_output_tokens 101 is more than max_output_tokens 100/,
     ],
-    [
-      'with a minimum output over its default',
-      { minimum_output_tokens: 51 },
-      /minimum_output_tokens 51 is more/,
-    ],
-    [
-      'with an output over its context',
-      { context_length: 99 },
-      /max_output_tokens 100 is more than context_length 99/,
-    ],
+    ['with a minimum output over its default', { minimum_output_tokens: 51 }, /minimum_output_tokens 51 is more/],
+    ['with an output over its context', { context_length: 99 }, /max_output_tokens 100 is more than context_length 99/],
     [
       'with a repeated price version',
       { prices: [version(1, '2026-01-01T00:00:00Z'), version(1, '2026-02-01T00:00:00Z')] },
@@ -268,17 +248,9 @@ describe('a model is refused', () => {
       { prices: [version(1, '2026-01-01T00:00:00Z'), version(2, '2026-01-01T01:00:00+01:00')] },
       /not later/,
     ],
-    [
-      'with a day that does not exist',
-      { prices: [version(1, '2026-02-30T00:00:00Z')] },
-      /no such time/,
-    ],
+    ['with a day that does not exist', { prices: [version(1, '2026-02-30T00:00:00Z')] }, /no such time/],
     ['that takes images without their tokens', { input_modalities: ['text', 'image'] }, /takes images/],
-    [
-      'with tokens for images that it does not take',
-      { image_input_tokens: 5 },
-      /do not list `image`/,
-    ],
+    ['with tokens for images that it does not take', { image_input_tokens: 5 }, /do not list `image`/],
   ])('%s', (_, model, problem) => {
     expect(problemsOf({ file: fileWith(model) })).toContainEqual({
       where: 'farebox.yaml:3',
@@ -296,9 +268,7 @@ describe('a model is refused', () => {
 
   test('that a demo provider serves under another name than demo', () => {
     const file = shipped().replace('id: demo-slow', 'id: slow')
-    expect(problemsOf({ file })).toMatchObject([
-      { problem: expect.stringContaining('its id does not say so') },
-    ])
+    expect(problemsOf({ file })).toMatchObject([{ problem: expect.stringContaining('its id does not say so') }])
   })
 
   test('but not for its price while it is disabled', () => {
@@ -306,19 +276,13 @@ describe('a model is refused', () => {
   })
 
   test('beside a broken provider too', () => {
-    const other =
-      'other: { kind: openai-compatible, base_url: "http://127.0.0.1:1/v1", api_key_env: MISSING }'
+    const other = 'other: { kind: openai-compatible, base_url: "http://127.0.0.1:1/v1", api_key_env: MISSING }'
     const file = fileWith().replace('{ local: {', `{ ${other}, local: { connections: none,`)
-    expect(
-      problemsOf({ file: file.replace('provider":"local', 'provider":"nowhere') }),
-    ).toHaveLength(3)
+    expect(problemsOf({ file: file.replace('provider":"local', 'provider":"nowhere') })).toHaveLength(3)
   })
 
   test('for its own faults only when its provider is broken too', () => {
-    const file = fileWith().replace(
-      'kind: openai-compatible',
-      'kind: openai-compatible, connections: none',
-    )
+    const file = fileWith().replace('kind: openai-compatible', 'kind: openai-compatible, connections: none')
     expect(problemsOf({ file })).toMatchObject([{ where: 'farebox.yaml:1' }])
   })
 })
@@ -332,23 +296,20 @@ describe('a provider', () => {
       local: 'sk-1',
     })
     const files = { '/key': 'sk-2\n' }
-    expect(
-      load({ ...given, environment: { LOCAL_KEY_FILE: '/key' }, files }).secrets.providerKeys,
-    ).toEqual({ local: 'sk-2' })
+    expect(load({ ...given, environment: { LOCAL_KEY_FILE: '/key' }, files }).secrets.providerKeys).toEqual({
+      local: 'sk-2',
+    })
     expect(problemsOf(given)).toMatchObject([
       { where: 'farebox.yaml:1', problem: expect.stringContaining('`LOCAL_KEY` is not set') },
     ])
   })
 
-  test.each(['DATABASE_URL', 'FAREBOX_KEY_PEPPER', 'FAREBOX_OTHER'])(
-    'never gets %s as its key',
-    (variable) => {
-      const environment = variable === 'FAREBOX_OTHER' ? {} : wired
-      expect(problemsOf({ file: file(`api_key_env: ${variable}`), environment })).toMatchObject([
-        { problem: expect.stringContaining('server itself') },
-      ])
-    },
-  )
+  test.each(['DATABASE_URL', 'FAREBOX_KEY_PEPPER', 'FAREBOX_OTHER'])('never gets %s as its key', (variable) => {
+    const environment = variable === 'FAREBOX_OTHER' ? {} : wired
+    expect(problemsOf({ file: file(`api_key_env: ${variable}`), environment })).toMatchObject([
+      { problem: expect.stringContaining('server itself') },
+    ])
+  })
 
   test('refuses a key with line breaks, which could add headers', () => {
     const given = {
@@ -359,14 +320,11 @@ describe('a provider', () => {
     expect(JSON.stringify(problemsOf(given))).not.toContain('planted')
   })
 
-  test.each(['Authorization', 'x-api-key', 'cookie', 'Host', 'content-length'])(
-    'refuses the header %s',
-    (header) => {
-      expect(problemsOf({ file: file(`headers: { ${header}: planted }`) })).toMatchObject([
-        { problem: expect.stringContaining(header) },
-      ])
-    },
-  )
+  test.each(['Authorization', 'x-api-key', 'cookie', 'Host', 'content-length'])('refuses the header %s', (header) => {
+    expect(problemsOf({ file: file(`headers: { ${header}: planted }`) })).toMatchObject([
+      { problem: expect.stringContaining(header) },
+    ])
+  })
 
   test('sends other headers, their names in lower case', () => {
     const { config } = load({ file: file('headers: { HTTP-Referer: farebox }') })
@@ -383,9 +341,7 @@ describe('production is refused', () => {
   })
 
   test.each(['DATABASE_URL', 'FAREBOX_KEY_PEPPER', 'FAREBOX_PUBLIC_URL'])('without %s', (name) => {
-    expect(production({ ...wired, [name]: undefined })).toMatchObject([
-      { where: name, problem: 'It is not set.' },
-    ])
+    expect(production({ ...wired, [name]: undefined })).toMatchObject([{ where: name, problem: 'It is not set.' }])
   })
 
   test('with a public address that is not https, unless HOST is loopback', () => {
@@ -399,26 +355,18 @@ describe('production is refused', () => {
 
   test('with demo providers and models, unless allow_demo says so', () => {
     expect(production(wired, shipped())).toHaveLength(5)
-    expect(production(wired, shipped().replace('allow_demo: false', 'allow_demo: true'))).toEqual(
-      [],
-    )
-    expect(production(wired, fileWith({ id: 'demo-x' }))).toMatchObject([
-      { where: 'farebox.yaml:3' },
-    ])
+    expect(production(wired, shipped().replace('allow_demo: false', 'allow_demo: true'))).toEqual([])
+    expect(production(wired, fileWith({ id: 'demo-x' }))).toMatchObject([{ where: 'farebox.yaml:3' }])
   })
 
   test('once for a value that is wrong, not also as missing', () => {
     expect(production({ ...wired, DATABASE_URL: 'nonsense' })).toHaveLength(1)
-    expect(
-      production({ ...wired, DATABASE_URL: undefined, DATABASE_URL_FILE: '/none' }),
-    ).toHaveLength(1)
+    expect(production({ ...wired, DATABASE_URL: undefined, DATABASE_URL_FILE: '/none' })).toHaveLength(1)
   })
 })
 
 test('the development economy refuses NODE_ENV=production', () => {
-  expect(problemsOf({ environment: { NODE_ENV: 'production' } })).toMatchObject([
-    { where: 'NODE_ENV' },
-  ])
+  expect(problemsOf({ environment: { NODE_ENV: 'production' } })).toMatchObject([{ where: 'NODE_ENV' }])
 })
 
 test('metrics on the port of the API are refused', () => {
@@ -429,11 +377,7 @@ test('metrics on the port of the API are refused', () => {
 
 describe('describeConfig', () => {
   const file = shippedWithExamples()
-  const environment = {
-    ...wired,
-    OPENAI_API_KEY: 'sk-planted-openai',
-    ANTHROPIC_API_KEY: 'sk-planted-anthropic',
-  }
+  const environment = { ...wired, ...exampleKeys }
 
   test('shows every setting in force, and of secrets only whether they are set', () => {
     const { config, secrets } = load({ file, environment })
@@ -449,15 +393,9 @@ describe('describeConfig', () => {
 
   test('no secret is in the configuration, in its description or in a fault', () => {
     const { config, secrets } = load({ file, environment })
-    const fault = new ConfigurationFault(
-      problemsOf({ file, environment: { ...environment, PORT: 'x' } }),
-    )
+    const fault = new ConfigurationFault(problemsOf({ file, environment: { ...environment, PORT: 'x' } }))
     const exact = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
-    for (const text of [
-      JSON.stringify(config, exact),
-      describeConfig(config, secrets),
-      fault.message,
-    ]) {
+    for (const text of [JSON.stringify(config, exact), describeConfig(config, secrets), fault.message]) {
       for (const secret of ['planted', pepper]) expect(text).not.toContain(secret)
     }
   })

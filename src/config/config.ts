@@ -1,8 +1,10 @@
-import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
 import { type ModelConfig, readModels } from './models.ts'
+import { type PaymentsConfig, readPayments } from './payments.ts'
+import { type OidcConfig, readOidc } from './oidc.ts'
+import { isLoopback } from './parsers.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
@@ -33,6 +35,9 @@ export interface Config {
   /** By name; without prototype. */
   readonly providers: Readonly<Record<string, ProviderConfig>>
   readonly models: readonly ModelConfig[]
+  readonly payments: PaymentsConfig
+  /** How owners sign in. */
+  readonly oidc: OidcConfig
   readonly limits: Limits
 }
 
@@ -56,12 +61,14 @@ export interface Secrets {
   readonly keyPepper: Buffer | undefined
   /** By provider name; absent for providers without a key. */
   readonly providerKeys: Readonly<Record<string, string>>
+  /** Addresses of nodes by asset id: they often hold keys. */
+  readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  /** By identity provider name; absent for public clients. */
+  readonly oidcClientSecrets: Readonly<Record<string, string>>
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
-export const packagedConfigurationFile = fileURLToPath(
-  new URL('../../farebox.yaml', import.meta.url),
-)
+export const packagedConfigurationFile = fileURLToPath(new URL('../../farebox.yaml', import.meta.url))
 
 /** Requests per minute where the file says nothing (decisions 0): what a public server takes, and what a developer's own machine takes. */
 const requestsPerMinute = {
@@ -92,8 +99,11 @@ export function loadConfig({
   const file = readConfigurationFile(source.text, source.path)
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
+  const payments = readPayments(file, raw, readFile)
+  const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  problems.push(...file.problems, ...providers.problems, ...models.problems)
+  const parts = [file, providers, models, payments, oidc]
+  problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
       mode,
@@ -120,20 +130,21 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
+    payments: payments.payments,
+    oidc: oidc.oidc,
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
+    rpcUrls: payments.rpcUrls,
+    oidcClientSecrets: oidc.clientSecrets,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
 
-function openConfigurationFile(
-  environment: Environment,
-  readFile: ReadFile,
-): { path: string; text: string } | Problem {
+function openConfigurationFile(environment: Environment, readFile: ReadFile): { path: string; text: string } | Problem {
   const named = environment.FAREBOX_CONFIG
   for (const path of named === undefined ? ['farebox.yaml', packagedConfigurationFile] : [named]) {
     try {
@@ -168,14 +179,9 @@ interface Situation {
 function contradictions({ mode, host, environment, file, mentioned }: Situation): Problem[] {
   const problems: Problem[] = []
   const refuse = (where: string, problem: string, fix: string) => {
-    if (!mentioned.has(where) && !mentioned.has(`${where}_FILE`))
-      problems.push({ where, problem, fix })
+    if (!mentioned.has(where) && !mentioned.has(`${where}_FILE`)) problems.push({ where, problem, fix })
   }
-  const {
-    PORT: port,
-    FAREBOX_METRICS_PORT: metricsPort,
-    FAREBOX_PUBLIC_URL: publicUrl,
-  } = environment
+  const { PORT: port, FAREBOX_METRICS_PORT: metricsPort, FAREBOX_PUBLIC_URL: publicUrl } = environment
   if (metricsPort !== undefined && metricsPort === port) {
     refuse('FAREBOX_METRICS_PORT', `It is ${port}, like PORT.`, 'Take another port, or unset it.')
   }
@@ -192,9 +198,7 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
   if (!isLoopback(host) && !publicUrl?.startsWith('https://')) {
     refuse(
       'FAREBOX_PUBLIC_URL',
-      publicUrl === undefined
-        ? 'It is not set.'
-        : 'It is not https: keys would travel in the clear.',
+      publicUrl === undefined ? 'It is not set.' : 'It is not https: keys would travel in the clear.',
       'Set the https:// address that clients use, or HOST=127.0.0.1 for this machine only.',
     )
   }
@@ -242,21 +246,14 @@ function readLimits(file: CheckedFile, mode: Mode): Limits {
   const { limits } = file.content
   const fallback = requestsPerMinute[mode]
   return {
-    requestsPerMinutePerCredential:
-      limits.requests_per_minute_per_credential ?? fallback.credential,
+    requestsPerMinutePerCredential: limits.requests_per_minute_per_credential ?? fallback.credential,
     authRequestsPerMinutePerAddress: limits.auth_requests_per_minute_per_address ?? fallback.auth,
-    topupRequestsPerMinutePerAddress:
-      limits.topup_requests_per_minute_per_address ?? fallback.topup,
+    topupRequestsPerMinutePerAddress: limits.topup_requests_per_minute_per_address ?? fallback.topup,
     concurrentStreams: limits.concurrent_streams,
     queueOperationsMax: limits.queue_operations_max,
     bodyBytes: limits.body_bytes,
     chatBodyBytes: limits.chat_body_bytes,
   }
-}
-
-/** Whether only this machine can reach a server on `host`. */
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 /** How this machine reaches a server on `host`; undefined while the port is not known. */

@@ -15,7 +15,19 @@ export function describeConfig(config: Config, secrets: Secrets): string {
     )
     return [name, { ...provider, headers, apiKey: shown(secrets.providerKeys[name]) }] as const
   })
-  const settings = { ...config, providers: Object.fromEntries(providers) }
+  const assets = Object.entries(config.payments.assets).map(([id, asset]) => {
+    const rpcUrls = (secrets.rpcUrls[id] ?? []).map(shown)
+    return [id, { ...asset, rpcUrls }] as const
+  })
+  const identityProviders = Object.entries(config.oidc.providers).map(
+    ([name, provider]) => [name, { ...provider, clientSecret: shown(secrets.oidcClientSecrets[name]) }] as const,
+  )
+  const settings = {
+    ...config,
+    providers: Object.fromEntries(providers),
+    payments: { assets: Object.fromEntries(assets) },
+    oidc: { ...config.oidc, providers: Object.fromEntries(identityProviders) },
+  }
   const hidden = { databaseUrl: shown(secrets.databaseUrl), keyPepper: shown(secrets.keyPepper) }
   return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })
 }
@@ -32,10 +44,7 @@ function inWordsOfTheFile(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString()
   if (Array.isArray(value)) return value.map(inWordsOfTheFile)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).map(([key, member]) => [
-    snakeCase(key),
-    inWordsOfTheFile(member),
-  ])
+  const entries = Object.entries(value).map(([key, member]) => [snakeCase(key), inWordsOfTheFile(member)])
   return Object.fromEntries(entries)
 }
 

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { environmentTable, type RawEnvironment, readEnvironment } from './environment.ts'
 
 const noFiles = () => undefined
-const read = (raw: RawEnvironment, files: Record<string, string> = {}) =>
-  readEnvironment(raw, (path) => files[path])
+const read = (raw: RawEnvironment, files: Record<string, string> = {}) => readEnvironment(raw, (path) => files[path])
 const hex = 'ab'.repeat(32)
 
 describe('readEnvironment', () => {
@@ -12,15 +11,9 @@ describe('readEnvironment', () => {
     const { environment, problems } = read({})
     expect(problems).toEqual([])
     expect(environment).toEqual(
-      Object.fromEntries(
-        Object.entries(environmentTable).map(([name, row]) => [name, row.fallback]),
-      ),
+      Object.fromEntries(Object.entries(environmentTable).map(([name, row]) => [name, row.fallback])),
     )
-    expect([environment.PORT, environment.FAREBOX_DATA, environment.FAREBOX_DRAIN_MS]).toEqual([
-      8787,
-      '.data',
-      25_000,
-    ])
+    expect([environment.PORT, environment.FAREBOX_DATA, environment.FAREBOX_DRAIN_MS]).toEqual([8787, '.data', 25_000])
   })
 
   test('an empty value counts as not set', () => {
@@ -77,9 +70,7 @@ describe('readEnvironment', () => {
   test('a pepper may be hex, base64 or base64url of at least 32 bytes', () => {
     const bytes = Buffer.from(Array.from({ length: 32 }, (_, index) => 255 - index))
     for (const encoding of ['hex', 'base64', 'base64url'] as const) {
-      expect(
-        read({ FAREBOX_KEY_PEPPER: bytes.toString(encoding) }).environment.FAREBOX_KEY_PEPPER,
-      ).toEqual(bytes)
+      expect(read({ FAREBOX_KEY_PEPPER: bytes.toString(encoding) }).environment.FAREBOX_KEY_PEPPER).toEqual(bytes)
     }
   })
 
@@ -92,9 +83,7 @@ describe('readEnvironment', () => {
     ['FAREBOX_KEY_PEPER_FILE', 'FAREBOX_KEY_PEPPER_FILE'],
     ['FAREBOX_TRUSTED_PROXY', 'FAREBOX_TRUSTED_PROXIES'],
   ])('%s is refused, asking for %s', (name, meant) => {
-    expect(read({ [name]: '1' }).problems).toMatchObject([
-      { where: name, fix: `Did you mean \`${meant}\`?` },
-    ])
+    expect(read({ [name]: '1' }).problems).toMatchObject([{ where: name, fix: `Did you mean \`${meant}\`?` }])
   })
 
   test('no variable that begins with FAREBOX_ passes unless the table has it', () => {
@@ -123,12 +112,9 @@ describe('a secret', () => {
   test('is refused when it is set twice, when its file is missing, empty or unreadable', () => {
     const where = 'DATABASE_URL_FILE'
     expect(
-      read({ DATABASE_URL: 'postgres://a/b', DATABASE_URL_FILE: '/f' }, { '/f': 'postgres://a/b' })
-        .problems,
+      read({ DATABASE_URL: 'postgres://a/b', DATABASE_URL_FILE: '/f' }, { '/f': 'postgres://a/b' }).problems,
     ).toMatchObject([{ where }])
-    expect(read({ DATABASE_URL_FILE: '/f' }).problems).toMatchObject([
-      { where, problem: '/f does not exist.' },
-    ])
+    expect(read({ DATABASE_URL_FILE: '/f' }).problems).toMatchObject([{ where, problem: '/f does not exist.' }])
     expect(read({ DATABASE_URL_FILE: '/f' }, { '/f': '\n' }).problems).toMatchObject([
       { where, problem: '/f is empty.' },
     ])

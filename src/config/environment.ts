@@ -92,8 +92,7 @@ export const environmentTable = {
   FAREBOX_KEY_PEPPER: variable({
     parser: secretBytes,
     fallback: undefined,
-    fallbackText:
-      'in development made once and kept in the data folder; required for `farebox serve`',
+    fallbackText: 'in development made once and kept in the data folder; required for `farebox serve`',
     secret: true,
     why: 'Keys the HMAC under which API keys are stored. All processes of one database share it; with another one no API key works.',
   }),
@@ -131,9 +130,7 @@ export type VariableName = keyof typeof environmentTable
 
 /** The parsed environment: a value for each row of the table. */
 export type Environment = {
-  readonly [N in VariableName]: (typeof environmentTable)[N] extends Variable<infer T, infer D>
-    ? T | D
-    : never
+  readonly [N in VariableName]: (typeof environmentTable)[N] extends Variable<infer T, infer D> ? T | D : never
 }
 
 /** Names with this beginning belong to the server, so one it does not know is a mistake. */
@@ -214,10 +211,7 @@ function unknownVariables(raw: RawEnvironment): Problem[] {
     problems.push({
       where: name,
       problem: 'There is no such variable.',
-      fix:
-        meant === undefined
-          ? 'Remove it; docs/configuration.md lists them.'
-          : `Did you mean \`${meant}\`?`,
+      fix: meant === undefined ? 'Remove it; docs/configuration.md lists them.' : `Did you mean \`${meant}\`?`,
     })
   }
   return problems

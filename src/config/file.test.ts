@@ -2,16 +2,7 @@ import fc from 'fast-check'
 import type { TSchema } from 'typebox'
 import { Check } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
-import {
-  type Document,
-  isCollection,
-  isMap,
-  isScalar,
-  type Node,
-  parseDocument,
-  visit,
-  type YAMLMap,
-} from 'yaml'
+import { type Document, isCollection, isMap, isScalar, type Node, parseDocument, visit, type YAMLMap } from 'yaml'
 import { readConfigurationFile } from './file.ts'
 import { publishedSchema } from './schema.ts'
 import { shippedWithExamples } from './shipped.fixture.ts'
@@ -119,13 +110,7 @@ describe('readConfigurationFile', () => {
   })
 
   test.each([
-    [
-      'a price that is a fraction',
-      'input_micro_per_m: 1,',
-      'input_micro_per_m: 1.5,',
-      12,
-      'It cannot be `1.5`.',
-    ],
+    ['a price that is a fraction', 'input_micro_per_m: 1,', 'input_micro_per_m: 1.5,', 12, 'It cannot be `1.5`.'],
     [
       'a price that is a fraction of nothing',
       'input_micro_per_m: 1,',
@@ -133,20 +118,8 @@ describe('readConfigurationFile', () => {
       12,
       'It cannot be `1.0`.',
     ],
-    [
-      'a price with an exponent',
-      'input_micro_per_m: 1,',
-      'input_micro_per_m: 1e3,',
-      12,
-      'It cannot be `1e3`.',
-    ],
-    [
-      'a negative price',
-      'input_micro_per_m: 1,',
-      'input_micro_per_m: -1,',
-      12,
-      'It cannot be `-1`.',
-    ],
+    ['a price with an exponent', 'input_micro_per_m: 1,', 'input_micro_per_m: 1e3,', 12, 'It cannot be `1e3`.'],
+    ['a negative price', 'input_micro_per_m: 1,', 'input_micro_per_m: -1,', 12, 'It cannot be `-1`.'],
     [
       'a price over 9e15',
       'input_micro_per_m: 1,',
@@ -154,25 +127,13 @@ describe('readConfigurationFile', () => {
       12,
       'It cannot be `9000000000000001`.',
     ],
-    [
-      'a price in words',
-      'input_micro_per_m: 1,',
-      'input_micro_per_m: "1",',
-      12,
-      'It cannot be this text.',
-    ],
+    ['a price in words', 'input_micro_per_m: 1,', 'input_micro_per_m: "1",', 12, 'It cannot be this text.'],
     ['a missing key', '    name: Small\n', '', 6, 'The key `name` is missing.'],
     ['an unknown kind', 'openai-compatible', 'openai', 3, 'There is no such kind.'],
     ['a missing kind', '    kind: openai-compatible\n', '', 3, 'The key `kind` is missing.'],
     ['an address with a user', 'http://127', 'http://me@127', 4, 'The text cannot be used.'],
     ['a date without a time', '2026-01-01T00:00:00Z', '2026-01-01', 12, 'The text cannot be used.'],
-    [
-      'a list that must not be empty',
-      '[{ provider: local, model: small }]',
-      '[]',
-      11,
-      'The list has 0 entries.',
-    ],
+    ['a list that must not be empty', '[{ provider: local, model: small }]', '[]', 11, 'The list has 0 entries.'],
     ['a text that is too long', 'Small', 'S'.repeat(129), 7, 'The text cannot be used.'],
     ['an empty value', 'name: Small', 'name:', 7, 'The value is missing.'],
     ['a list for a text', 'name: Small', 'name: [Small]', 7, 'It cannot be a list.'],
@@ -193,9 +154,7 @@ describe('readConfigurationFile', () => {
   })
 
   test('a problem that several places share is told once', () => {
-    const text = minimal
-      .replace('openai-compatible', 'other')
-      .replace('base_url', '[a]: 1\n    base_url')
+    const text = minimal.replace('openai-compatible', 'other').replace('base_url', '[a]: 1\n    base_url')
     const problems = problemsOf(text).map(({ where, problem }) => `${where} ${problem}`)
     expect(problems.length).toBeGreaterThan(1)
     expect(new Set(problems).size).toBe(problems.length)
@@ -203,9 +162,7 @@ describe('readConfigurationFile', () => {
 
   test('a wrong word of a choice is answered with the closest one', () => {
     const text = minimal.replace('model: small }', 'model: small, missing_usage: hodl }')
-    expect(problemsOf(text)).toMatchObject([
-      { where: 'farebox.yaml:11', fix: 'Did you mean `hold`?' },
-    ])
+    expect(problemsOf(text)).toMatchObject([{ where: 'farebox.yaml:11', fix: 'Did you mean `hold`?' }])
   })
 
   test('all problems are told at once, each once, those beside broken entries too', () => {
@@ -221,17 +178,7 @@ describe('readConfigurationFile', () => {
   })
 
   test('a text that is no YAML, an empty file and a file of one word are refused, not crashed on', () => {
-    for (const text of [
-      '',
-      '# nothing',
-      'word',
-      '- a',
-      '{',
-      'a: b: c',
-      '? [a]\n: b',
-      'models: *nowhere',
-      '\u0000',
-    ]) {
+    for (const text of ['', '# nothing', 'word', '- a', '{', 'a: b: c', '? [a]\n: b', 'models: *nowhere', '\u0000']) {
       expect(problemsOf(text).length, text).toBeGreaterThan(0)
     }
   })
@@ -239,19 +186,16 @@ describe('readConfigurationFile', () => {
   test('a text in the wrong place is not repeated: it may be a secret', () => {
     const secret = 'sk-planted-secret'
     for (const key of ['headers', 'connections', 'api_key_env', 'kind', 'base_url', 'api_key']) {
-      const text = minimal.replace(
-        'kind: openai-compatible',
-        `kind: openai-compatible\n    ${key}: ${secret}`,
-      )
+      const text = minimal.replace('kind: openai-compatible', `kind: openai-compatible\n    ${key}: ${secret}`)
       expect(problemsOf(text).length, key).toBeGreaterThan(0)
       expect(JSON.stringify(problemsOf(text)), key).not.toContain(secret)
     }
   })
 
   test('a name that every object inherits is not taken for a key or a provider', () => {
-    expect(
-      problemsOf(minimal.replace('allow_demo', 'x').replace('models:', 'constructor: 1\nmodels:')),
-    ).toMatchObject([{ where: 'farebox.yaml:5', problem: 'Unknown key `constructor`.' }])
+    expect(problemsOf(minimal.replace('allow_demo', 'x').replace('models:', 'constructor: 1\nmodels:'))).toMatchObject([
+      { where: 'farebox.yaml:5', problem: 'Unknown key `constructor`.' },
+    ])
     expect(problemsOf(minimal.replace('  local:', '  __proto__:')).length).toBeGreaterThan(0)
   })
 
@@ -274,17 +218,7 @@ const replacement = fc.oneof(
   fc.boolean(),
   fc.integer(),
   fc.maxSafeNat(),
-  fc.constantFrom(
-    0.5,
-    0,
-    1,
-    'hold',
-    'image',
-    'demo',
-    'a b',
-    '2026-01-01T00:00:00Z',
-    'https://example.com/v1',
-  ),
+  fc.constantFrom(0.5, 0, 1, 'hold', 'image', 'demo', 'a b', '2026-01-01T00:00:00Z', 'https://example.com/v1'),
   fc.string(),
   fc.constantFrom([], {}, ['text'], [1], { kind: 'demo' }, { a: 1 }, { version: 1 }),
 )
@@ -300,7 +234,7 @@ function mapsOf(document: Document): YAMLMap[] {
         owner &&
         'value' in owner &&
         owner.value === map &&
-        (key === 'headers' || (key === 'providers' && path.length <= 4))
+        (key === 'headers' || key === 'assets' || key === 'providers')
       if (!named) maps.push(map)
     },
   })

@@ -27,8 +27,7 @@ export function readConfigurationFile(text: string, name: string): CheckedFile {
     if (!problems.some((known) => known.where === where && known.problem === problem))
       problems.push({ where, problem, fix })
   }
-  for (const error of document.errors)
-    report(error.pos[0], `This is not YAML: ${error.message}.`, 'Correct it.')
+  for (const error of document.errors) report(error.pos[0], `This is not YAML: ${error.message}.`, 'Correct it.')
 
   const walk: Walk = { document, report, origins: new WeakMap() }
   const root = document.contents ?? undefined
@@ -41,9 +40,7 @@ export function readConfigurationFile(text: string, name: string): CheckedFile {
     place(object, key) {
       const node = walk.origins.get(object)
       const entry =
-        isMap(node) && key !== undefined
-          ? entriesOf(walk, node).find((candidate) => candidate.key === key)
-          : undefined
+        isMap(node) && key !== undefined ? entriesOf(walk, node).find((candidate) => candidate.key === key) : undefined
       return at(offsetOf(entry?.keyNode ?? node))
     },
   }
@@ -51,8 +48,7 @@ export function readConfigurationFile(text: string, name: string): CheckedFile {
 
 /** What can be used of a file that may have problems, so that the rules can still look at the rest. */
 function usable(value: unknown): ConfigurationFile {
-  const top: Record<string, unknown> =
-    typeof value === 'object' && value !== null ? { ...value } : {}
+  const top: Record<string, unknown> = typeof value === 'object' && value !== null ? { ...value } : {}
   const part = (key: string, otherwise: unknown) =>
     top[key] === undefined || isBroken(top[key]) ? otherwise : top[key]
   // check() returned these in the form of the schema, or they are replaced here.
@@ -60,6 +56,8 @@ function usable(value: unknown): ConfigurationFile {
     allow_demo: part('allow_demo', false),
     providers: part('providers', {}),
     models: part('models', []),
+    payments: part('payments', { assets: {} }),
+    oidc: part('oidc', { providers: {}, require_invitation: false }),
     limits: part('limits', { queue_operations_max: 1, body_bytes: 1, chat_body_bytes: 1 }),
   } as ConfigurationFile
 }

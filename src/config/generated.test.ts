@@ -30,15 +30,8 @@ test('the shipped file shows every key, in force or as a comment, and begins wit
 })
 
 function* keysOf(schema: SchemaNode): Generator<[string, string | undefined]> {
-  for (const [key, property] of Object.entries(schema.properties ?? {}))
-    yield [key, property.description]
-  const children = [schema.properties, schema.patternProperties].flatMap((group) =>
-    Object.values(group ?? {}),
-  )
-  for (const child of [
-    ...children,
-    ...(schema.items ? [schema.items] : []),
-    ...(schema.anyOf ?? []),
-  ])
+  for (const [key, property] of Object.entries(schema.properties ?? {})) yield [key, property.description]
+  const children = [schema.properties, schema.patternProperties].flatMap((group) => Object.values(group ?? {}))
+  for (const child of [...children, ...(schema.items ? [schema.items] : []), ...(schema.anyOf ?? [])])
     yield* keysOf(child)
 }

@@ -13,9 +13,7 @@ export interface Price {
   /** For input tokens that the provider served from its cache; the input price unless configured. */
   readonly cachedInputMicroPerM: Microcredits
   /** What the provider charges the operator, for the margin. */
-  readonly cost:
-    | { readonly inputMicroPerM: Microcredits; readonly outputMicroPerM: Microcredits }
-    | undefined
+  readonly cost: { readonly inputMicroPerM: Microcredits; readonly outputMicroPerM: Microcredits } | undefined
 }
 
 /** One way to have a model answered. */
@@ -97,8 +95,7 @@ export function readModels(
         problem: `Model \`${model.id}\`: ${problem}`,
         fix,
       })
-    if (ids.has(model.id))
-      refuse(model, 'id', 'the id is used twice.', 'Give each model its own id.')
+    if (ids.has(model.id)) refuse(model, 'id', 'the id is used twice.', 'Give each model its own id.')
     ids.add(model.id)
     checkTokens(model, refuse)
     checkRoutes(file, model, refuse)
@@ -120,12 +117,7 @@ export function readModels(
 type Refuse = (object: object, key: string, problem: string, fix: string) => void
 
 function checkTokens(model: FileModel, refuse: Refuse): void {
-  const ascending = [
-    'minimum_output_tokens',
-    'default_output_tokens',
-    'max_output_tokens',
-    'context_length',
-  ] as const
+  const ascending = ['minimum_output_tokens', 'default_output_tokens', 'max_output_tokens', 'context_length'] as const
   for (const [index, larger] of ascending.entries()) {
     const smaller = ascending[index - 1]
     if (smaller === undefined || model[smaller] <= model[larger]) continue
@@ -182,28 +174,13 @@ function checkPrices(model: FileModel, refuse: Refuse): void {
   let before: Date | undefined
   for (const price of model.prices) {
     if (versions.has(price.version))
-      refuse(
-        price,
-        'version',
-        `price version ${price.version} is used twice.`,
-        'Give each version its own number.',
-      )
+      refuse(price, 'version', `price version ${price.version} is used twice.`, 'Give each version its own number.')
     versions.add(price.version)
     const from = timeFrom(price.effective_from)
     if (from === undefined) {
-      refuse(
-        price,
-        'effective_from',
-        'there is no such time.',
-        'Write it like `2026-01-01T00:00:00Z`.',
-      )
+      refuse(price, 'effective_from', 'there is no such time.', 'Write it like `2026-01-01T00:00:00Z`.')
     } else if (before !== undefined && from <= before) {
-      refuse(
-        price,
-        'effective_from',
-        'it is not later than that of the version before.',
-        'List prices oldest first.',
-      )
+      refuse(price, 'effective_from', 'it is not later than that of the version before.', 'List prices oldest first.')
     }
     before = from ?? before
   }
@@ -247,9 +224,7 @@ function resolvePrice(price: FilePrice): Price {
     inputMicroPerM: input,
     outputMicroPerM: microcredits(price.output_micro_per_m),
     cachedInputMicroPerM:
-      price.cached_input_micro_per_m === undefined
-        ? input
-        : microcredits(price.cached_input_micro_per_m),
+      price.cached_input_micro_per_m === undefined ? input : microcredits(price.cached_input_micro_per_m),
     cost: price.cost && {
       inputMicroPerM: microcredits(price.cost.input_micro_per_m),
       outputMicroPerM: microcredits(price.cost.output_micro_per_m),

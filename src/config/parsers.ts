@@ -16,13 +16,7 @@ export const text: Parser<string> = {
 }
 
 /** A whole number between two bounds, both included. */
-export function wholeNumber({
-  minimum,
-  maximum,
-}: {
-  minimum: number
-  maximum: number
-}): Parser<number> {
+export function wholeNumber({ minimum, maximum }: { minimum: number; maximum: number }): Parser<number> {
   return {
     takes: `a whole number from ${minimum} to ${maximum}`,
     parse: (value) => {
@@ -55,11 +49,16 @@ export function isPlainHttp(url: URL): boolean {
   return http && url.username === '' && url.password === '' && url.search === '' && url.hash === ''
 }
 
+/** Whether `host` is this machine and nothing else: a server there is reached by nobody from outside. */
+export function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[(.*)\]$/, '$1')
+  return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'))
+}
+
 /** A PostgreSQL connection string. */
 export const postgresAddress: Parser<string> = {
   takes: 'a postgres:// or postgresql:// address',
-  parse: (value) =>
-    /^postgres(ql)?:\/\/\S+$/.test(value) && URL.canParse(value) ? value : undefined,
+  parse: (value) => (/^postgres(ql)?:\/\/\S+$/.test(value) && URL.canParse(value) ? value : undefined),
 }
 
 /** Networks such as `10.0.0.0/8, ::1`; a bare address means exactly that address. */
@@ -75,10 +74,7 @@ function isNetwork(network: string): boolean {
   const [address = '', prefix, ...rest] = network.split('/')
   const family = isIP(address)
   if (family === 0 || rest.length > 0) return false
-  return (
-    prefix === undefined ||
-    (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
-  )
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
 }
 
 /** The fewest bytes of a secret that keys an HMAC: as many as its hash has. */

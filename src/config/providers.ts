@@ -72,37 +72,30 @@ export function readProviders(
     const key =
       provider.api_key_env === undefined
         ? undefined
-        : providerKey(provider.api_key_env, raw, readFile, refuse)
+        : namedSecret({ variable: provider.api_key_env, raw, readFile }, (problem, fix) =>
+            refuse('api_key_env', problem, fix),
+          )
     if (key !== undefined) providerKeys[name] = key
   }
   return { providers, providerKeys, problems }
 }
 
-function providerKey(
-  variable: string,
-  raw: RawEnvironment,
-  readFile: ReadFile,
-  refuse: (key: string, problem: string, fix: string) => void,
+/** The secret in the variable that the file names; what is wrong with it goes to `refuse`. */
+export function namedSecret(
+  { variable, raw, readFile }: { variable: string; raw: RawEnvironment; readFile: ReadFile },
+  refuse: (problem: string, fix: string) => void,
 ): string | undefined {
   // Otherwise a typo could send the database's password to a provider.
   if (variable.startsWith(OWN_PREFIX) || Object.hasOwn(environmentTable, variable)) {
-    refuse(
-      'api_key_env',
-      `\`${variable}\` is a variable of the server itself.`,
-      'Keep the key in a variable of its own.',
-    )
+    refuse(`\`${variable}\` is a variable of the server itself.`, 'Keep the key in a variable of its own.')
     return undefined
   }
   const found = readSecret(raw, readFile, variable)
-  if ('problem' in found) refuse('api_key_env', `${found.where}: ${found.problem}`, found.fix)
+  if ('problem' in found) refuse(`${found.where}: ${found.problem}`, found.fix)
   else if (!found.value)
-    refuse(
-      'api_key_env',
-      `\`${variable}\` is not set.`,
-      `Set ${variable} or ${variable}_FILE, or remove the provider.`,
-    )
+    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove the provider.`)
   else if (!/^[!-~]+$/.test(found.value))
-    refuse('api_key_env', `${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
+    refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
   else return found.value
   return undefined
 }
@@ -120,9 +113,7 @@ function resolveProvider(provider: FileProvider): ProviderConfig {
     kind: 'openai-compatible',
     baseUrl: provider.base_url.replace(/\/+$/, ''),
     apiKeyEnv: provider.api_key_env,
-    headers: Object.fromEntries(
-      Object.entries(provider.headers).map(([name, value]) => [name.toLowerCase(), value]),
-    ),
+    headers: Object.fromEntries(Object.entries(provider.headers).map(([name, value]) => [name.toLowerCase(), value])),
     connections: provider.connections,
     connectTimeoutMs: provider.connect_timeout_ms,
     headersTimeoutMs: provider.headers_timeout_ms,

@@ -9,6 +9,9 @@ const TOKENS_MAX = 100_000_000
 /** What names a provider. */
 export const NAME_PATTERN = '^[a-z0-9][a-z0-9._-]{0,63}$'
 
+/** What names an environment variable that holds a secret. */
+export const ENVIRONMENT_NAME = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
+
 /** An object that refuses keys it does not know. */
 export const Keys = <P extends Parameters<typeof Type.Object>[0]>(
   properties: P,
@@ -20,10 +23,7 @@ export const Price = (description: string) =>
   Type.Integer({ minimum: 0, maximum: toJsonInteger(MICROCREDITS_MAX), description })
 
 /** A number of tokens, `minimum` or more. */
-export const Tokens = (
-  description: string,
-  { minimum, fallback }: { minimum: 0 | 1; fallback?: number },
-) =>
+export const Tokens = (description: string, { minimum, fallback }: { minimum: 0 | 1; fallback?: number }) =>
   Type.Integer({
     minimum,
     maximum: TOKENS_MAX,

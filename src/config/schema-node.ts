@@ -4,7 +4,7 @@ export interface SchemaNode {
   readonly description?: string
   readonly default?: unknown
   readonly properties?: Readonly<Record<string, SchemaNode>>
-  readonly required?: readonly string[]
+  readonly required?: readonly string[] | undefined
   readonly patternProperties?: Readonly<Record<string, SchemaNode>>
   readonly additionalProperties?: unknown
   readonly items?: SchemaNode
@@ -24,11 +24,9 @@ export interface SchemaNode {
 export function takes(schema: SchemaNode): string {
   if (schema.enum) return schema.enum.map((word) => `\`${word}\``).join(' or ')
   if (schema.const !== undefined) return `\`${schema.const}\``
-  if (schema.type === 'integer')
-    return `a whole number from ${schema.minimum ?? '-'} to ${schema.maximum ?? '-'}`
+  if (schema.type === 'integer') return `a whole number from ${schema.minimum ?? '-'} to ${schema.maximum ?? '-'}`
   if (schema.type === 'boolean') return '`true` or `false`'
-  if (schema.type === 'array')
-    return `a list of ${schema.minItems ?? 0} to ${schema.maxItems ?? '-'}`
+  if (schema.type === 'array') return `a list of ${schema.minItems ?? 0} to ${schema.maxItems ?? '-'}`
   if (schema.type === 'string')
     return schema.maxLength === undefined
       ? 'a text'
@@ -39,9 +37,7 @@ export function takes(schema: SchemaNode): string {
 /** The schema with what has a default no longer required: how a file may be written, not what the server sees afterwards. */
 export function withoutDefaultsRequired(schema: SchemaNode): SchemaNode {
   const mapped = (children: Readonly<Record<string, SchemaNode>>) =>
-    Object.fromEntries(
-      Object.entries(children).map(([key, child]) => [key, withoutDefaultsRequired(child)]),
-    )
+    Object.fromEntries(Object.entries(children).map(([key, child]) => [key, withoutDefaultsRequired(child)]))
   return {
     ...schema,
     ...(schema.properties && { properties: mapped(schema.properties) }),

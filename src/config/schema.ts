@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import {
   Bytes,
+  ENVIRONMENT_NAME,
   Keys,
   NAME_PATTERN,
   Pause,
@@ -10,6 +11,8 @@ import {
   Tokens,
 } from './schema-fields.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
+import { Payments } from './schema-payments.ts'
+import { Oidc } from './schema-oidc.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -19,10 +22,7 @@ export const DemoProvider = Keys(
     kind: Type.Literal('demo', {
       description: 'The built-in provider: answers offline, with made-up text.',
     }),
-    first_token_ms: Pause(
-      'How long the model `slow` waits before its first token, in milliseconds.',
-      2_000,
-    ),
+    first_token_ms: Pause('How long the model `slow` waits before its first token, in milliseconds.', 2_000),
     token_ms: Pause('How long the model `slow` waits between tokens, in milliseconds.', 100),
     timeout_ms: Pause(
       'How long the message `fail:timeout` to the model `failing` waits before the call is lost, in milliseconds.',
@@ -42,12 +42,11 @@ export const OpenAiCompatibleProvider = Keys(
     base_url: Type.String({
       pattern: '^https?://[^\\s?#@]+$',
       maxLength: 2048,
-      description:
-        'The http:// or https:// address up to and including `/v1`, without user, query or fragment.',
+      description: 'The http:// or https:// address up to and including `/v1`, without user, query or fragment.',
     }),
     api_key_env: Type.Optional(
       Type.String({
-        pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
+        pattern: ENVIRONMENT_NAME,
         description:
           'The name of the environment variable that holds the API key, never the key itself. `<NAME>_FILE` works too. Absent: no key is sent.',
       }),
@@ -67,18 +66,12 @@ export const OpenAiCompatibleProvider = Keys(
       default: 256,
       description: 'The most connections open at once.',
     }),
-    connect_timeout_ms: Timeout(
-      'Milliseconds to open a connection. Nothing is charged when it fails.',
-      5_000,
-    ),
+    connect_timeout_ms: Timeout('Milliseconds to open a connection. Nothing is charged when it fails.', 5_000),
     headers_timeout_ms: Timeout(
       'Milliseconds from the request to the first byte of the answer; for a plain call that is the whole answer.',
       300_000,
     ),
-    idle_timeout_ms: Timeout(
-      'Milliseconds of silence inside an answer until it counts as broken.',
-      120_000,
-    ),
+    idle_timeout_ms: Timeout('Milliseconds of silence inside an answer until it counts as broken.', 120_000),
     max_response_bytes: Bytes('The largest answer in bytes, plain or streamed.', 33_554_432),
   },
   { description: 'A provider of kind `openai-compatible`.' },
@@ -86,12 +79,8 @@ export const OpenAiCompatibleProvider = Keys(
 
 const Cost = Keys(
   {
-    input_micro_per_m: Price(
-      'Microcredits per million input tokens that the provider charges you.',
-    ),
-    output_micro_per_m: Price(
-      'Microcredits per million output tokens that the provider charges you.',
-    ),
+    input_micro_per_m: Price('Microcredits per million input tokens that the provider charges you.'),
+    output_micro_per_m: Price('Microcredits per million output tokens that the provider charges you.'),
   },
   { description: 'What the provider charges you, for the margin in the metrics.' },
 )
@@ -102,8 +91,7 @@ export const PriceVersion = Keys(
     version: Type.Integer({
       minimum: 1,
       maximum: 2_147_483_647,
-      description:
-        'Stored with every charge. Never change a version that was in force: add the next.',
+      description: 'Stored with every charge. Never change a version that was in force: add the next.',
     }),
     effective_from: Type.String({
       pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,3})?(Z|[+-]\\d\\d:\\d\\d)$',
@@ -113,9 +101,7 @@ export const PriceVersion = Keys(
     input_micro_per_m: Price('Microcredits per million input tokens.'),
     output_micro_per_m: Price('Microcredits per million output tokens.'),
     cached_input_micro_per_m: Type.Optional(
-      Price(
-        'Microcredits per million input tokens that the provider served from its cache. Absent: the input price.',
-      ),
+      Price('Microcredits per million input tokens that the provider served from its cache. Absent: the input price.'),
     ),
     cost: Type.Optional(Cost),
   },
@@ -214,8 +200,7 @@ export const Model = Keys(
     prices: Type.Array(PriceVersion, {
       maxItems: 1000,
       default: [],
-      description:
-        'Its prices, oldest first. A model without a price in force is refused at start-up.',
+      description: 'Its prices, oldest first. A model without a price in force is refused at start-up.',
     }),
   },
   { description: 'A model that clients can call.' },
@@ -237,8 +222,7 @@ export const Limits = Keys(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000,
-        description:
-          'The most streams at once in one process; over it 503. Absent: memory is the limit.',
+        description: 'The most streams at once in one process; over it 503. Absent: memory is the limit.',
       }),
     ),
     queue_operations_max: Type.Integer({
@@ -258,8 +242,7 @@ export const ConfigurationFile = Keys(
   {
     allow_demo: Type.Boolean({
       default: false,
-      description:
-        'Lets `farebox serve` offer demo providers. They charge real Credits for made-up answers.',
+      description: 'Lets `farebox serve` offer demo providers. They charge real Credits for made-up answers.',
     }),
     providers: Type.Record(
       Type.String({ pattern: NAME_PATTERN }),
@@ -274,6 +257,8 @@ export const ConfigurationFile = Keys(
       maxItems: 1000,
       description: 'What clients can call, and what it costs.',
     }),
+    payments: Payments,
+    oidc: Oidc,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },

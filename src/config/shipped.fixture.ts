@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { packagedConfigurationFile } from './config.ts'
 
+/** What the variables hold that the commented-out examples name. No output may show any of it. */
+export const exampleKeys = {
+  OPENAI_API_KEY: 'sk-planted-openai',
+  ANTHROPIC_API_KEY: 'sk-planted-anthropic',
+  GOOGLE_CLIENT_SECRET: 'planted-google',
+  BASE_RPC_URLS: 'https://base.example.org/planted-key',
+}
+
 /** farebox.yaml as it is shipped, for tests. */
 export function shipped(): string {
   return readFileSync(packagedConfigurationFile, 'utf8')

@@ -53,7 +53,7 @@ export function openDatabase(options: PoolOptions): { db: Database; pool: pg.Poo
     idleTimeoutMillis: 30_000,
   })
   pool.on('error', options.onIdleError)
-  // a connection in use has nobody else to hear that it broke, and an unheard error ends the process
+  // a connection that dies while it is out reports that to its query: nobody else has to hear of it
   pool.on('connect', (client) => client.on('error', () => undefined))
   return { db: new Kysely<DB>({ dialect: new PostgresDialect({ pool }) }), pool }
 }

@@ -44,7 +44,11 @@ export async function sqlFiles(kind: 'migrations' | 'functions'): Promise<SqlFil
  * Refuses a schema that is newer than this program, or a migration whose text changed after it was applied.
  */
 export async function migrate(url: string): Promise<Migrated> {
-  const client = new pg.Client({ connectionString: url, application_name: 'farebox migrate', connectionTimeoutMillis: 5000 })
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'farebox migrate',
+    connectionTimeoutMillis: 5000,
+  })
   await client.connect()
   try {
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
@@ -66,7 +70,10 @@ export async function pendingMigrations(
 ): Promise<string[]> {
   const files = [...(await sqlFiles('migrations')), ...(await sqlFiles('functions'))]
   const { rows } = await query('select name, kind, checksum from schema_migrations')
-  refuseNewer(rows.filter(({ kind }) => kind === 'migration').map(({ name }) => name), files)
+  refuseNewer(
+    rows.filter(({ kind }) => kind === 'migration').map(({ name }) => name),
+    files,
+  )
   const known = new Map(rows.map((row) => [row.name, row.checksum]))
   return files.filter((file) => known.get(file.name) !== file.checksum).map((file) => file.name)
 }
@@ -74,24 +81,36 @@ export async function pendingMigrations(
 function refuseNewer(applied: readonly string[], files: readonly SqlFile[]): void {
   const unknown = applied.filter((name) => !files.some((file) => file.name === name))
   if (unknown.length === 0) return
-  throw new MigrationFault(`the database has migrations that this program does not know (${unknown.join(', ')}): run the newer farebox, never an older one`)
+  throw new MigrationFault(
+    `the database has migrations that this program does not know (${unknown.join(', ')}): run the newer farebox, never an older one`,
+  )
 }
 
 async function applyMigrations(client: pg.Client): Promise<string[]> {
   const files = await sqlFiles('migrations')
-  const { rows } = await client.query<{ name: string; checksum: string }>(`select name, checksum from schema_migrations where kind = 'migration'`)
+  const { rows } = await client.query<{ name: string; checksum: string }>(
+    `select name, checksum from schema_migrations where kind = 'migration'`,
+  )
   const done = new Map(rows.map((row) => [row.name, row.checksum]))
-  refuseNewer(rows.map(({ name }) => name), files)
+  refuseNewer(
+    rows.map(({ name }) => name),
+    files,
+  )
   const applied: string[] = []
   for (const file of files) {
     const checksum = done.get(file.name)
     if (checksum === file.checksum) continue
     if (checksum !== undefined) {
-      throw new MigrationFault(`${file.name} was changed after it was applied: restore it and write a new migration instead`)
+      throw new MigrationFault(
+        `${file.name} was changed after it was applied: restore it and write a new migration instead`,
+      )
     }
     await inTransaction(client, async () => {
       await client.query(file.text)
-      await client.query(`insert into schema_migrations (name, kind, checksum) values ($1, 'migration', $2)`, [file.name, file.checksum])
+      await client.query(`insert into schema_migrations (name, kind, checksum) values ($1, 'migration', $2)`, [
+        file.name,
+        file.checksum,
+      ])
     })
     applied.push(file.name)
   }
@@ -101,7 +120,9 @@ async function applyMigrations(client: pg.Client): Promise<string[]> {
 /** Functions are written again together, in one transaction, when any of them changed: they refer to each other. */
 async function applyFunctions(client: pg.Client): Promise<string[]> {
   const files = await sqlFiles('functions')
-  const { rows } = await client.query<{ name: string; checksum: string }>(`select name, checksum from schema_migrations where kind = 'function'`)
+  const { rows } = await client.query<{ name: string; checksum: string }>(
+    `select name, checksum from schema_migrations where kind = 'function'`,
+  )
   const done = new Map(rows.map((row) => [row.name, row.checksum]))
   const changed = files.filter((file) => done.get(file.name) !== file.checksum)
   if (changed.length === 0) return []

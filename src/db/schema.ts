@@ -70,8 +70,17 @@ export interface Accounts {
   wallet_address: string | null;
 }
 
+export interface AccountWallets {
+  account_id: bigint;
+  added_by: bigint;
+  address: string;
+  created_at: Generated<Timestamp>;
+  verified_at: Timestamp | null;
+}
+
 export interface AgentLinks {
   agent_account_id: bigint;
+  agent_label: Generated<string>;
   billing_mode: Generated<BillingMode>;
   budget_id: bigint | null;
   created_at: Generated<Timestamp>;
@@ -213,6 +222,14 @@ export interface CreditGrants {
   source_id: string;
 }
 
+export interface Delegations {
+  agent_account_id: bigint;
+  expires_at: Timestamp;
+  id: Generated<bigint>;
+  owner_account_id: bigint;
+  token_hash: Buffer;
+}
+
 export interface Families {
   id: bigint;
   version: Generated<bigint>;
@@ -279,6 +296,18 @@ export interface IdempotencyKeys {
   request_id: string;
   route: string;
   status: number | null;
+}
+
+export interface Invitations {
+  code_hash: Buffer;
+  created_at: Generated<Timestamp>;
+  created_by: string;
+  expires_at: Timestamp | null;
+  id: Generated<bigint>;
+  max_uses: number;
+  note: Generated<string>;
+  revoked_at: Timestamp | null;
+  uses: Generated<number>;
 }
 
 export interface OrderAttempts {
@@ -348,6 +377,41 @@ export interface Outbox {
   payload: Json;
 }
 
+export interface OwnerIdentities {
+  account_id: bigint;
+  created_at: Generated<Timestamp>;
+  invitation_id: bigint | null;
+  issuer: string;
+  last_sign_in_at: Generated<Timestamp>;
+  subject: string;
+}
+
+export interface OwnerLogins {
+  code_verifier: string;
+  created_at: Generated<Timestamp>;
+  expires_at: Timestamp;
+  invitation_hash: Buffer | null;
+  nonce: string;
+  provider: string;
+  return_to: Generated<string>;
+  state_hash: Buffer;
+}
+
+export interface OwnerRegistrations {
+  email: string | null;
+  expires_at: Timestamp;
+  failed_attempts: Generated<number>;
+  id_hash: Buffer;
+  issuer: string;
+  subject: string;
+}
+
+export interface OwnerSignInCodes {
+  account_id: bigint;
+  code_hash: Buffer;
+  expires_at: Timestamp;
+}
+
 export interface Processes {
   ended_at: Timestamp | null;
   heartbeat_at: Generated<Timestamp>;
@@ -368,6 +432,7 @@ export interface RateLimitWindows {
 export interface Reconciliations {
   asset_id: string;
   at: Generated<Timestamp>;
+  balance: Numeric;
   block: bigint;
   credited: Numeric;
   drift: Numeric;
@@ -422,6 +487,7 @@ export interface Transfers {
 }
 
 export interface DB {
+  account_wallets: AccountWallets;
   accounts: Accounts;
   agent_links: AgentLinks;
   api_keys: ApiKeys;
@@ -436,17 +502,23 @@ export interface DB {
   chain_transfers: ChainTransfers;
   challenges: Challenges;
   credit_grants: CreditGrants;
+  delegations: Delegations;
   families: Families;
   hold_allocations: HoldAllocations;
   hold_flags: HoldFlags;
   hold_resolutions: HoldResolutions;
   holds: Holds;
   idempotency_keys: IdempotencyKeys;
+  invitations: Invitations;
   order_attempts: OrderAttempts;
   order_events: OrderEvents;
   order_hashes: OrderHashes;
   orders: Orders;
   outbox: Outbox;
+  owner_identities: OwnerIdentities;
+  owner_logins: OwnerLogins;
+  owner_registrations: OwnerRegistrations;
+  owner_sign_in_codes: OwnerSignInCodes;
   processes: Processes;
   rate_limit_windows: RateLimitWindows;
   reconciliations: Reconciliations;

@@ -19,8 +19,27 @@ import { grantCredits } from '../ledger/grants.ts'
 export interface DevelopmentFile {
   readonly base_url: string
   readonly database_url: string
-  readonly owner: { readonly account_id: number; readonly email: string; readonly wallet_address: string; readonly private_key: string; readonly api_key: string; readonly refresh_token: string }
-  readonly agent: { readonly account_id: number; readonly wallet_address: string; readonly private_key: string; readonly api_key: string; readonly refresh_token: string }
+  readonly oidc: {
+    readonly issuer: string
+    /** The name in /v1/auth/oidc/{provider}/start. */
+    readonly provider: string
+    readonly people: ReadonlyArray<{ readonly email: string; readonly login_hint: string }>
+  }
+  readonly owner: {
+    readonly account_id: number
+    readonly email: string
+    readonly wallet_address: string
+    readonly private_key: string
+    readonly api_key: string
+    readonly refresh_token: string
+  }
+  readonly agent: {
+    readonly account_id: number
+    readonly wallet_address: string
+    readonly private_key: string
+    readonly api_key: string
+    readonly refresh_token: string
+  }
 }
 
 /** The first two keys of the mnemonic "test test … junk", which every Ethereum development chain funds and everyone knows. */
@@ -39,31 +58,85 @@ export interface People {
 }
 
 /** Makes the owner and its linked Agent, both with Credits, a key and a session; keys and sessions of an earlier start are kept while they work. */
-export async function seedEconomy(deps: { db: Database; random: Random; clock: Clock; pepper: Buffer }, earlier: DevelopmentFile | undefined): Promise<People> {
+export async function seedEconomy(
+  deps: { db: Database; random: Random; clock: Clock; pepper: Buffer },
+  earlier: DevelopmentFile | undefined,
+): Promise<People> {
   const ownerWallet = privateKeyToAddress(OWNER_KEY)
   const agentWallet = privateKeyToAddress(AGENT_KEY)
   const { ownerId, agentId, created } = await deps.db.transaction().execute(async (tx) => {
-    const known = await accounts.findByWallet(tx, ownerWallet)
-    const knownAgent = await accounts.findByWallet(tx, agentWallet)
+    const known = await accounts.accountOfWallet(tx, ownerWallet)
+    const knownAgent = await accounts.accountOfWallet(tx, agentWallet)
     if (known && knownAgent) return { ownerId: known.id, agentId: knownAgent.id, created: false }
-    const owner = await accounts.insert(tx, { accountType: 'owner', walletAddress: ownerWallet, email: OWNER_EMAIL, label: 'Development owner' })
-    const agent = await accounts.insert(tx, { accountType: 'agent', walletAddress: agentWallet, email: undefined, label: 'Development Agent' })
-    await accounts.link(tx, { agentId: agent, ownerId: owner, billingMode: 'self_then_owner', budget: accounts.UNLIMITED })
-    const opening = { source: 'operator', bucket: 'promo', expiresAt: undefined, reason: 'opening Credits of the development economy', grantedBy: 'operator:development' } as const
-    await grantCredits(tx, { ...opening, sourceId: `development-owner-${owner}`, accountId: owner, amountMicro: OWNER_CREDITS })
-    await grantCredits(tx, { ...opening, sourceId: `development-agent-${agent}`, accountId: agent, amountMicro: AGENT_CREDITS })
+    const owner = await accounts.insert(tx, {
+      accountType: 'owner',
+      walletAddress: ownerWallet,
+      email: OWNER_EMAIL,
+      label: 'Development owner',
+    })
+    const agent = await accounts.insert(tx, {
+      accountType: 'agent',
+      walletAddress: agentWallet,
+      email: undefined,
+      label: 'Development Agent',
+    })
+    // the keys of both are in the file that this makes
+    for (const wallet of [ownerWallet, agentWallet]) await accounts.noteProof(tx, wallet)
+    await accounts.link(tx, {
+      agentId: agent,
+      ownerId: owner,
+      billingMode: 'self_then_owner',
+      budget: accounts.UNLIMITED,
+    })
+    const opening = {
+      source: 'operator',
+      bucket: 'promo',
+      expiresAt: undefined,
+      reason: 'opening Credits of the development economy',
+      grantedBy: 'operator:development',
+    } as const
+    await grantCredits(tx, {
+      ...opening,
+      sourceId: `development-owner-${owner}`,
+      accountId: owner,
+      amountMicro: OWNER_CREDITS,
+    })
+    await grantCredits(tx, {
+      ...opening,
+      sourceId: `development-agent-${agent}`,
+      accountId: agent,
+      amountMicro: AGENT_CREDITS,
+    })
     return { ownerId: owner, agentId: agent, created: true }
   })
   const keyFor = async (accountId: bigint, old: string | undefined): Promise<string> => {
     const row = old && isWellFormed(old) ? await keys.findByHash(deps.db, keyHash(old, deps.pepper)) : undefined
     if (old && row?.alive && row.account_id === accountId) return old
-    return (await createKey(deps, { accountId, name: 'development' })).secret
+    return (
+      await createKey(deps, { accountId, name: 'development' }, { actor: { kind: 'system', name: 'development' } })
+    ).secret
   }
-  const sessions: SessionDeps = { ...deps, tokens: createTokens({ keyring: await openKeyring(deps), clock: deps.clock }) }
+  const sessions: SessionDeps = {
+    ...deps,
+    tokens: createTokens({ keyring: await openKeyring(deps), clock: deps.clock }),
+  }
   return {
     created,
-    owner: { account_id: Number(ownerId), email: OWNER_EMAIL, wallet_address: getAddress(ownerWallet), private_key: OWNER_KEY, api_key: await keyFor(ownerId, earlier?.owner?.api_key), refresh_token: await sessionFor(sessions, ownerId, earlier?.owner?.refresh_token) },
-    agent: { account_id: Number(agentId), wallet_address: getAddress(agentWallet), private_key: AGENT_KEY, api_key: await keyFor(agentId, earlier?.agent?.api_key), refresh_token: await sessionFor(sessions, agentId, earlier?.agent?.refresh_token) },
+    owner: {
+      account_id: Number(ownerId),
+      email: OWNER_EMAIL,
+      wallet_address: getAddress(ownerWallet),
+      private_key: OWNER_KEY,
+      api_key: await keyFor(ownerId, earlier?.owner?.api_key),
+      refresh_token: await sessionFor(sessions, ownerId, earlier?.owner?.refresh_token),
+    },
+    agent: {
+      account_id: Number(agentId),
+      wallet_address: getAddress(agentWallet),
+      private_key: AGENT_KEY,
+      api_key: await keyFor(agentId, earlier?.agent?.api_key),
+      refresh_token: await sessionFor(sessions, agentId, earlier?.agent?.refresh_token),
+    },
   }
 }
 

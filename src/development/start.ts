@@ -1,15 +1,16 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import pg from 'pg'
+import { serve } from '../app/serve.ts'
+import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { loadConfig } from '../config/config.ts'
 import { openDatabase } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
 import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
-import { serve } from '../app/serve.ts'
-import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { type RunningIdentity, startIdentity } from './owner-identity.ts'
 
 /** Database and role of the embedded server. */
 const NAME = 'farebox'
@@ -17,17 +18,27 @@ const PEPPER_BYTES = 32
 
 /** `npm start`: the whole economy on one machine, by one command. Returns when it was stopped. */
 export async function startDevelopment(around: ProgramSurroundings): Promise<void> {
-  const { config, secrets } = loadConfig({ environment: around.environment, readFile: around.readFile, now: around.clock.now(), mode: 'development' })
+  const { config, secrets } = loadConfig({
+    environment: around.environment,
+    readFile: around.readFile,
+    now: around.clock.now(),
+    mode: 'development',
+  })
   const step = stepPrinter(around)
   const folder = resolve(config.dataFolder)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const pepper = secrets.keyPepper ?? (await keptPepper(folder, around.random))
 
   let postgres: RunningPostgres | undefined
+  let identity: RunningIdentity | undefined
   try {
     let databaseUrl = secrets.databaseUrl
     if (databaseUrl === undefined) {
-      postgres = await startPostgres({ dataFolder: join(folder, 'postgres'), log: () => undefined, environment: around.environment })
+      postgres = await startPostgres({
+        dataFolder: join(folder, 'postgres'),
+        log: () => undefined,
+        environment: around.environment,
+      })
       databaseUrl = await ownDatabase(postgres)
       step('database', `PostgreSQL in ${join(config.dataFolder, 'postgres')} (unix socket only)`)
     } else step('database', 'PostgreSQL of DATABASE_URL')
@@ -36,19 +47,41 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     step('migrations', migrated.applied.length > 0 ? `${migrated.applied.length} applied` : 'up to date')
 
     const earlier = await readDevelopmentFile(folder)
-    const { db, pool } = openDatabase({ url: databaseUrl, connections: 2, statementTimeoutMs: 10_000, onIdleError: () => undefined })
-    const people = await seedEconomy({ db, random: around.random, clock: around.clock, pepper }, earlier).finally(() => pool.end())
-    step('economy', people.created ? `owner #${people.owner.account_id} and its linked Agent #${people.agent.account_id}, each with Credits and a key` : `owner #${people.owner.account_id} and Agent #${people.agent.account_id} as you left them`)
+    const { db, pool } = openDatabase({
+      url: databaseUrl,
+      connections: 2,
+      statementTimeoutMs: 10_000,
+      onIdleError: () => undefined,
+    })
+    const people = await seedEconomy({ db, random: around.random, clock: around.clock, pepper }, earlier).finally(() =>
+      pool.end(),
+    )
+    step(
+      'economy',
+      people.created
+        ? `owner #${people.owner.account_id} and its linked Agent #${people.agent.account_id}, each with Credits and a key`
+        : `owner #${people.owner.account_id} and Agent #${people.agent.account_id} as you left them`,
+    )
+
+    identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
+    step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
 
     const logLevel = around.environment.LOG_LEVEL ? config.logLevel : 'warn'
-    const serving = await serve(around, { config, secrets, databaseUrl, pepper, logLevel })
+    const serving = await serve(around, { ...identity.settings, databaseUrl, pepper, logLevel })
     const baseUrl = config.publicUrl ?? serving.address
-    await writeDevelopmentFile(folder, { base_url: baseUrl, database_url: databaseUrl, owner: people.owner, agent: people.agent })
+    await writeDevelopmentFile(folder, {
+      base_url: baseUrl,
+      database_url: databaseUrl,
+      oidc: identity.oidc,
+      owner: people.owner,
+      agent: people.agent,
+    })
     step('serving', serving.address)
     around.write(welcome(baseUrl, config.dataFolder, people))
     await serving.ended
     around.write('Stopped. Everything is kept in the data folder; npm start goes on from here.\n')
   } finally {
+    await identity?.stop()
     await postgres?.stop()
   }
 }

@@ -24,9 +24,7 @@ const swaggerUi = (file: string): URL => new URL(import.meta.resolve(`swagger-ui
 const ours = (file: string): URL => new URL(`assets/${file}`, import.meta.url)
 
 /** Every file that pages may load, by the name below /docs/. A name that is not here is never looked up on disk. */
-const assets: Readonly<
-  Record<string, { readonly url: () => URL; readonly type: keyof typeof types }>
-> = {
+const assets: Readonly<Record<string, { readonly url: () => URL; readonly type: keyof typeof types }>> = {
   'swagger-ui.css': { url: () => swaggerUi('swagger-ui.css'), type: 'css' },
   'swagger-ui-bundle.js': { url: () => swaggerUi('swagger-ui-bundle.js'), type: 'js' },
   'favicon-32x32.png': { url: () => swaggerUi('favicon-32x32.png'), type: 'png' },

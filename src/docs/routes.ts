@@ -65,12 +65,7 @@ const replies = (description: string, contentType: string) => ({
   304: { description: 'Not changed since the ETag that was sent', contentType },
 })
 
-function shown(
-  path: string,
-  summary: string,
-  contentType: string,
-  document: () => Document,
-): Route {
+function shown(path: string, summary: string, contentType: string, document: () => Document): Route {
   return route({
     ...common,
     path,

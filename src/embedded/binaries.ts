@@ -50,8 +50,6 @@ export async function restoreLinks(root: string): Promise<void> {
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
     const link = join(root, target)
     if (await lstat(link).catch(() => undefined)) continue
-    await symlink(join(relative(dirname(target), dirname(source)), basename(source)), link).catch(
-      () => {},
-    )
+    await symlink(join(relative(dirname(target), dirname(source)), basename(source)), link).catch(() => {})
   }
 }

@@ -36,16 +36,8 @@ export async function ensureCluster(
   const partial = `${cluster}.partial`
   await endDatabaseProcesses(partial)
   await rm(partial, { recursive: true, force: true })
-  const { code, output } = await run(
-    launcher,
-    binaries.initdb,
-    ['-D', partial, ...INITDB_OPTIONS],
-    INITDB_TIMEOUT_MS,
-  )
-  if (code !== 0)
-    throw new PostgresUnavailable(
-      `initdb could not make a database in ${cluster}:\n${output.trim()}`,
-    )
+  const { code, output } = await run(launcher, binaries.initdb, ['-D', partial, ...INITDB_OPTIONS], INITDB_TIMEOUT_MS)
+  if (code !== 0) throw new PostgresUnavailable(`initdb could not make a database in ${cluster}:\n${output.trim()}`)
   await rename(partial, cluster)
   await syncFolder(dirname(cluster))
   return 'made'
@@ -99,9 +91,5 @@ export function serverArguments(
     logging_collector: 'off',
     ...settings,
   }
-  return [
-    '-D',
-    cluster,
-    ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-  ]
+  return ['-D', cluster, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
 }

@@ -25,13 +25,8 @@ describe('after kill -9 of the server', () => {
     }
     const { postgres, lines } = await start(folder)
     if (missing.length > 0) expect(lines.join('\n')).toContain('a former run left behind')
-    expect((await databaseProcesses(join(folder, 'cluster'))).map(({ pid }) => pid)).not.toContain(
-      orphan,
-    )
-    const [row] = await query(
-      postgres,
-      `select count(*)::int as rows from paid where id <= ${acknowledged}`,
-    )
+    expect((await databaseProcesses(join(folder, 'cluster'))).map(({ pid }) => pid)).not.toContain(orphan)
+    const [row] = await query(postgres, `select count(*)::int as rows from paid where id <= ${acknowledged}`)
     expect(acknowledged).toBeGreaterThanOrEqual(200)
     expect(row?.rows).toBe(acknowledged)
     await postgres.stop()
@@ -47,8 +42,7 @@ describe('after kill -9 of the server', () => {
       const closed = once(child, 'close')
       while (!existsSync(join(partial, 'PG_VERSION'))) await pause(1)
       child.kill('SIGKILL')
-      if (killAll)
-        for (const { pid } of await databaseProcesses(partial)) process.kill(pid, 'SIGKILL')
+      if (killAll) for (const { pid } of await databaseProcesses(partial)) process.kill(pid, 'SIGKILL')
       await closed
       expect(existsSync(join(folder, 'cluster'))).toBe(false)
       const { postgres } = await start(folder)

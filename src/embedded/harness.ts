@@ -31,10 +31,7 @@ afterAll(async () => {
 })
 
 /** Starts a database that the test file stops at its end at the latest. */
-export async function start(
-  dataFolder: string,
-  environment: Record<string, string | undefined> = process.env,
-) {
+export async function start(dataFolder: string, environment: Record<string, string | undefined> = process.env) {
   const lines: string[] = []
   const postgres = await startPostgres({ dataFolder, log: (line) => lines.push(line), environment })
   started.push(postgres)
@@ -42,10 +39,7 @@ export async function start(
 }
 
 /** Runs one statement as the superuser on a connection of its own. */
-export async function query(
-  postgres: RunningPostgres,
-  text: string,
-): Promise<Record<string, unknown>[]> {
+export async function query(postgres: RunningPostgres, text: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: postgres.url('postgres', postgres.superuser) })
   await client.connect()
   try {
@@ -56,13 +50,10 @@ export async function query(
 }
 
 /** A PATH on which the named programs exist and always fail. */
-export async function withoutPrograms(
-  ...names: string[]
-): Promise<Record<string, string | undefined>> {
+export async function withoutPrograms(...names: string[]): Promise<Record<string, string | undefined>> {
   const folder = await mkdtemp(join(top, 'stubs-'))
   await chmod(folder, 0o755)
-  for (const name of names)
-    await writeFile(join(folder, name), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  for (const name of names) await writeFile(join(folder, name), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
   return { ...process.env, PATH: `${folder}:${process.env.PATH}` }
 }
 
@@ -79,9 +70,7 @@ export async function mentions(folder: string): Promise<string[]> {
       .map(async (pid) => {
         const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
         const directory = await readlink(`/proc/${pid}/cwd`).catch(() => '')
-        return command.includes(folder) || directory.startsWith(folder)
-          ? `${pid} ${command} ${directory}`
-          : ''
+        return command.includes(folder) || directory.startsWith(folder) ? `${pid} ${command} ${directory}` : ''
       }),
   )
   return found.filter((line) => line !== '')
@@ -111,14 +100,7 @@ export function owner(
       await client.query('insert into paid values ($1)', [id])
       console.log(id)
     }`
-  const [program = '', ...rest] = [
-    ...prefix,
-    process.execPath,
-    '--input-type=module',
-    '-e',
-    script,
-    dataFolder,
-  ]
+  const [program = '', ...rest] = [...prefix, process.execPath, '--input-type=module', '-e', script, dataFolder]
   const child = spawn(program, rest, {
     env: environment as NodeJS.ProcessEnv,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -42,11 +42,7 @@ const DEATH_SIGNAL = ['setpriv', '--pdeathsig', 'INT']
  * Finds a way to run the given PostgreSQL on the folder, which exists. Root has two: a user namespace in
  * which it is somebody else, or an unprivileged user who then owns the folder. Refuses when neither works.
  */
-export async function findLauncher(
-  postgres: string,
-  folder: string,
-  environment: Environment,
-): Promise<Launcher> {
+export async function findLauncher(postgres: string, folder: string, environment: Environment): Promise<Launcher> {
   const base = { environment: childEnvironment(environment), death: [] as readonly string[] }
   if (process.platform === 'linux') {
     const probe = await run(
@@ -130,12 +126,7 @@ function childEnvironment(environment: Environment): Record<string, string> {
 }
 
 /** Runs a program to its end and collects the last 16 KiB it printed. After `timeoutMs` it is killed. */
-export function run(
-  launcher: Launcher,
-  file: string,
-  args: readonly string[],
-  timeoutMs: number,
-): Promise<Outcome> {
+export function run(launcher: Launcher, file: string, args: readonly string[], timeoutMs: number): Promise<Outcome> {
   return new Promise((resolve) => {
     const child = launcher.spawn(file, args, 'pipe')
     let output = ''

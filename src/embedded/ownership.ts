@@ -33,9 +33,7 @@ export async function claimOwnership(folder: string): Promise<Ownership> {
   } finally {
     await rm(draft, { force: true })
   }
-  throw new PostgresUnavailable(
-    `Several processes want the database in ${folder} at once. Start one of them.`,
-  )
+  throw new PostgresUnavailable(`Several processes want the database in ${folder} at once. Start one of them.`)
 }
 
 async function refuseLiving(claim: string, folder: string): Promise<void> {

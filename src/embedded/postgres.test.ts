@@ -77,9 +77,7 @@ describe('startPostgres', () => {
     started.push(postgres)
     expect(await query(postgres, 'show max_connections')).toEqual([{ max_connections: '7' }])
     if (process.platform === 'linux')
-      expect(await readFile(`/proc/${postgres.pid}/environ`, 'utf8')).not.toContain(
-        'SECRET_OF_OURS',
-      )
+      expect(await readFile(`/proc/${postgres.pid}/environ`, 'utf8')).not.toContain('SECRET_OF_OURS')
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
     // It leads a process group of its own: a Ctrl-C for ours does not reach it.
     expect(process.kill(-postgres.pid, 0)).toBe(true)
@@ -89,38 +87,29 @@ describe('startPostgres', () => {
   test.each([
     ['too long for a Unix socket', 'long'.repeat(30)],
     ['one that libpq takes for a list', 'comma,comma'],
-  ])(
-    'keeps the socket in a private folder when the path is %s, and removes it',
-    async (_, name) => {
-      const folder = join(top, name)
-      const { postgres } = await start(folder)
-      expect(postgres.socketFolder.startsWith(folder)).toBe(false)
-      expect((await stat(postgres.socketFolder)).mode & 0o777).toBe(0o700)
-      expect(await query(postgres, 'select 1 as one')).toEqual([{ one: 1 }])
-      await postgres.stop()
-      expect(existsSync(postgres.socketFolder)).toBe(false)
-    },
-  )
+  ])('keeps the socket in a private folder when the path is %s, and removes it', async (_, name) => {
+    const folder = join(top, name)
+    const { postgres } = await start(folder)
+    expect(postgres.socketFolder.startsWith(folder)).toBe(false)
+    expect((await stat(postgres.socketFolder)).mode & 0o777).toBe(0o700)
+    expect(await query(postgres, 'select 1 as one')).toEqual([{ one: 1 }])
+    await postgres.stop()
+    expect(existsSync(postgres.socketFolder)).toBe(false)
+  })
 
   test('runs for an ordinary user', async () => {
     const folder = join(top, 'ordinary')
     await mkdir(folder)
     if (isRoot) await chown(folder, NOBODY, NOBODY)
-    const prefix = isRoot
-      ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
-      : []
+    const prefix = isRoot ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
     const child = owner(folder, { ...process.env, HOME: folder }, prefix)
     expect(await killedAfter(child, 5, () => child.kill('SIGKILL'))).toBeGreaterThanOrEqual(5)
     expect((await stat(join(folder, 'cluster'))).uid).toBe(isRoot ? NOBODY : process.getuid?.())
     // Root may start it once in between; it stays the user's.
     const { postgres } = await start(folder)
-    expect(
-      (await query(postgres, 'select count(*)::int as rows from paid'))[0]?.rows,
-    ).toBeGreaterThanOrEqual(5)
+    expect((await query(postgres, 'select count(*)::int as rows from paid'))[0]?.rows).toBeGreaterThanOrEqual(5)
     await postgres.stop()
-    expect((await stat(join(folder, 'postgres.log'))).uid).toBe(
-      isRoot ? NOBODY : process.getuid?.(),
-    )
+    expect((await stat(join(folder, 'postgres.log'))).uid).toBe(isRoot ? NOBODY : process.getuid?.())
   })
 
   test('runs for root without user namespaces, as a user that owns the folder', async () => {
@@ -186,9 +175,7 @@ describe('refuses and repairs', () => {
     const folder = join(top, 'version')
     await mkdir(join(folder, 'cluster'), { recursive: true })
     await writeFile(join(folder, 'cluster', 'PG_VERSION'), '15\n')
-    await expect(start(folder)).rejects.toThrow(
-      'made by PostgreSQL 15; this server brings PostgreSQL 18',
-    )
+    await expect(start(folder)).rejects.toThrow('made by PostgreSQL 15; this server brings PostgreSQL 18')
     expect(existsSync(join(folder, 'owner.pid'))).toBe(false)
   })
 

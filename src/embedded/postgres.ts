@@ -94,8 +94,7 @@ async function startOwned(
   }
   const socketFolder = await socketFolderFor(dataFolder, environment.TMPDIR ?? '/tmp', launcher)
   await clearSocket(socketFolder)
-  if ((await ensureCluster(cluster, binaries, launcher)) === 'made')
-    log(`made a new database in ${dataFolder}`)
+  if ((await ensureCluster(cluster, binaries, launcher)) === 'made') log(`made a new database in ${dataFolder}`)
   // No process is left on the cluster, so this names a dead one, or a stranger that got its pid.
   await rm(join(cluster, 'postmaster.pid'), { force: true })
   const args = serverArguments(cluster, socketFolder, options.settings ?? {})
@@ -132,9 +131,7 @@ async function launch(launcher: Launcher, postgres: string, args: string[], plac
   await endDatabaseProcesses(place.cluster)
   const text = (await readFile(place.logFile)).subarray(logStart).toString()
   const reason =
-    outcome === 'ended'
-      ? 'ended while it started'
-      : `said nothing for ${START_PATIENCE_MS / 1000} s while it started`
+    outcome === 'ended' ? 'ended while it started' : `said nothing for ${START_PATIENCE_MS / 1000} s while it started`
   throw new PostgresUnavailable(
     `PostgreSQL ${reason}. The last lines of ${place.logFile}:\n${text.trim().split('\n').slice(-20).join('\n')}`,
   )
@@ -188,10 +185,7 @@ function stopper(
   const end = async () => {
     child.kill('SIGINT')
     const patience = new AbortController()
-    await Promise.race([
-      exited,
-      pause(STOP_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {}),
-    ])
+    await Promise.race([exited, pause(STOP_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {})])
     patience.abort()
     // Nothing to do after a clean stop. After a crash its backends may outlive it for a moment.
     await endDatabaseProcesses(cluster)

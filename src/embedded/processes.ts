@@ -53,9 +53,7 @@ async function processOn(folder: string, pid: string): Promise<DatabaseProcess |
 async function processesByListing(folder: string): Promise<DatabaseProcess[]> {
   const rows = (await listing(['-axww', '-o', 'pid=,ppid=,command='])).flatMap((line) => {
     const match = /^(\d+)\s+(\d+)\s+(.*)$/.exec(line)
-    return match
-      ? [{ pid: Number(match[1]), parent: Number(match[2]), command: match[3] ?? '' }]
-      : []
+    return match ? [{ pid: Number(match[1]), parent: Number(match[2]), command: match[3] ?? '' }] : []
   })
   const mentions = (command: string) => ` ${command} `.includes(` -D ${folder} `)
   const leaders = new Set(rows.filter((row) => mentions(row.command)).map((row) => row.pid))
@@ -97,9 +95,7 @@ export async function endDatabaseProcesses(folder: string): Promise<void> {
     // Backends that lost their leader end by themselves, unless they are busy; nobody has to wait long for that.
     if (await noneLeft(folder, leaders.length > 0 ? patienceMs : 2_000)) return
   }
-  throw new PostgresUnavailable(
-    `PostgreSQL processes on ${folder} do not end. End them, then start again.`,
-  )
+  throw new PostgresUnavailable(`PostgreSQL processes on ${folder} do not end. End them, then start again.`)
 }
 
 async function noneLeft(folder: string, patienceMs: number): Promise<boolean> {

@@ -20,8 +20,7 @@ function grouped(text: string | undefined): string | undefined {
   if (version !== 6) return undefined
   const hextets = expanded(bare)
   const mapped = hextets.slice(0, 5).every((part) => part === 0) && hextets[5] === 0xffff
-  if (mapped)
-    return [hextets[6], hextets[7]].flatMap((part = 0) => [part >> 8, part & 0xff]).join('.')
+  if (mapped) return [hextets[6], hextets[7]].flatMap((part = 0) => [part >> 8, part & 0xff]).join('.')
   return `${hextets
     .slice(0, 4)
     .map((part) => part.toString(16))
@@ -39,9 +38,7 @@ function withoutPort(text: string): string {
 function expanded(address: string): number[] {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
   const hextet = (high = '', low = ''): string => (Number(high) * 256 + Number(low)).toString(16)
-  const whole = dotted
-    ? `${dotted[1]}${hextet(dotted[2], dotted[3])}:${hextet(dotted[4], dotted[5])}`
-    : address
+  const whole = dotted ? `${dotted[1]}${hextet(dotted[2], dotted[3])}:${hextet(dotted[4], dotted[5])}` : address
   const [before = '', after] = whole.split('::')
   const parts = (text: string): number[] =>
     text

@@ -33,8 +33,7 @@ test('unknown and revoked keys are answered and limited alike, header by header'
 test('a dead key learns nothing of its own limit, not even while failures cannot be counted', async () => {
   const counting = countingLimiter()
   const limiter: Limiter = {
-    take: (quota, key) =>
-      quota.name === 'failed-credentials' ? undefined : counting.take(quota, key),
+    take: (quota, key) => (quota.name === 'failed-credentials' ? undefined : counting.take(quota, key)),
     spent: () => undefined,
   }
   const { statusCode, headers } = await send(serve(limiter).server, '/spending', {
@@ -61,8 +60,7 @@ test('failed sign-ins are counted apart: they slow the address while its good on
 
 test('a wallet with too many failures is refused at the addresses that failed, and its owner elsewhere gets in', async () => {
   const { server: to } = serve()
-  const attempt = (good: boolean, address: string) =>
-    send(to, '/verify', { address, payload: { wallet: '0xA', good } })
+  const attempt = (good: boolean, address: string) => send(to, '/verify', { address, payload: { wallet: '0xA', good } })
   expect((await attempt(false, '203.0.113.1')).statusCode).toBe(401)
   // the wallet's one failure a minute is used up: the next address has its first, and then no more
   expect((await attempt(false, '203.0.113.2')).statusCode).toBe(401)
@@ -73,7 +71,6 @@ test('a wallet with too many failures is refused at the addresses that failed, a
   })
   expect((await attempt(true, '203.0.113.3')).statusCode).toBe(200)
   expect(
-    (await send(to, '/verify', { address: '203.0.113.2', payload: { wallet: '0xB', good: true } }))
-      .statusCode,
+    (await send(to, '/verify', { address: '203.0.113.2', payload: { wallet: '0xB', good: true } })).statusCode,
   ).toBe(200)
 })

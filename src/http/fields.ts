@@ -4,14 +4,19 @@ import { type Static, type TSchema, Type } from 'typebox'
 
 /** An amount or id as a JSON integer, exact below 2^53. */
 export const Integer = (description?: string) =>
-  Type.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER, ...(description ? { description } : {}) })
+  Type.Integer({
+    minimum: -Number.MAX_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+    ...(description ? { description } : {}),
+  })
 
 /** An amount in microcredits: 1 Credit = 1000000. */
 export const Micro = (description = 'Microcredits: 1 Credit = 1000000') =>
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description })
 
 /** An RFC 3339 time in UTC. */
-export const Time = (description?: string) => Type.String({ format: 'date-time', ...(description ? { description } : {}) })
+export const Time = (description?: string) =>
+  Type.String({ format: 'date-time', ...(description ? { description } : {}) })
 
 /** A value or null. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
@@ -20,7 +25,8 @@ export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 export const IdParameter = () => Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 
 /** Members of an object body or reply, no others. */
-export const Closed = <T extends Record<string, TSchema>>(properties: T) => Type.Object(properties, { additionalProperties: false })
+export const Closed = <T extends Record<string, TSchema>>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false })
 
 /** `{}` or nothing. */
 export const Empty = Closed({})

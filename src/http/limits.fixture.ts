@@ -56,8 +56,7 @@ const authenticator: Authenticator = {
     return { accountId: 1n, credential: { kind: 'api_key', id: BigInt(token.split('-')[1] ?? 1) } }
   },
   async recognise(token) {
-    if (token.startsWith('revoked'))
-      return { accountId: 1n, credential: { kind: 'api_key', id: 99n } }
+    if (token.startsWith('revoked')) return { accountId: 1n, credential: { kind: 'api_key', id: 99n } }
     return this.authenticate(token)
   },
 }
@@ -158,10 +157,7 @@ export async function send(
 }
 
 /** The statuses of so many requests, one after another. */
-export async function statuses(
-  count: number,
-  one: () => Promise<{ statusCode: number }>,
-): Promise<number[]> {
+export async function statuses(count: number, one: () => Promise<{ statusCode: number }>): Promise<number[]> {
   const found: number[] = []
   for (let n = 0; n < count; n++) found.push((await one()).statusCode)
   return found

@@ -84,16 +84,9 @@ export function createRequestLimits({
       const failed = limiter.spent(quotas.failedSignIns, address)
       if (failed) settle(quotas.failedSignIns, failed, reply, false)
     }
-    const quota =
-      route.limit === 'auth' ? quotas.auth : route.limit === 'topup' ? quotas.topup : quotas.public
+    const quota = route.limit === 'auth' ? quotas.auth : route.limit === 'topup' ? quotas.topup : quotas.public
     settle(quota, await limiter.take(quota, address), reply, route.limit !== undefined)
-    if (caller)
-      settle(
-        quotas.credential,
-        await limiter.take(quotas.credential, credentialKey(caller)),
-        reply,
-        false,
-      )
+    if (caller) settle(quotas.credential, await limiter.take(quotas.credential, credentialKey(caller)), reply, false)
   }
 
   return {
@@ -101,8 +94,7 @@ export function createRequestLimits({
       if (route.limit === 'unlimited') return
       if (route.limit !== undefined || !caller) return admitByAddress(request, route, caller, reply)
       const standing = limiter.take(quotas.credential, credentialKey(caller))
-      if (standing instanceof Promise)
-        return standing.then((later) => settle(quotas.credential, later, reply, false))
+      if (standing instanceof Promise) return standing.then((later) => settle(quotas.credential, later, reply, false))
       settle(quotas.credential, standing, reply, false)
     },
 
@@ -130,8 +122,7 @@ function guardSignIns(limiter: Limiter, quotas: Quotas): SignInGuard {
       const key = wallet.toLowerCase()
       const here = `${key} ${address}`
       const spent = limiter.spent(quotas.walletFailures, key)
-      if (spent && limiter.spent(quotas.walletFailureHere, here))
-        throw tooMany(quotas.walletFailures, spent)
+      if (spent && limiter.spent(quotas.walletFailureHere, here)) throw tooMany(quotas.walletFailures, spent)
       try {
         return await signIn()
       } catch (error) {
@@ -161,17 +152,11 @@ function credentialKey({ credential }: Caller): string {
 }
 
 /** Describes the standing on the answer and refuses when it says so. `closed`: an unknown standing refuses too. */
-function settle(
-  quota: Quota,
-  standing: Standing | undefined,
-  reply: FastifyReply,
-  closed: boolean,
-): void {
+function settle(quota: Quota, standing: Standing | undefined, reply: FastifyReply, closed: boolean): void {
   if (standing === undefined) {
     if (closed)
       throw new Fault('unavailable', {
-        message:
-          'The database cannot be reached, so requests to this endpoint cannot be counted and are refused.',
+        message: 'The database cannot be reached, so requests to this endpoint cannot be counted and are refused.',
         retryAfterMs: 1000,
       })
     return
@@ -181,11 +166,7 @@ function settle(
 }
 
 /** The standard's header fields, and the older ones that OpenAI's clients read. */
-function describe(
-  { name, requests, windowMs }: Quota,
-  { remaining, resetMs }: Standing,
-  reply: FastifyReply,
-): void {
+function describe({ name, requests, windowMs }: Quota, { remaining, resetMs }: Standing, reply: FastifyReply): void {
   const seconds = Math.ceil(resetMs / 1000)
   reply.header('ratelimit-policy', `"${name}";q=${requests};w=${windowMs / 1000}`)
   reply.header('ratelimit', `"${name}";r=${remaining};t=${seconds}`)

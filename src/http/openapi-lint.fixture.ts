@@ -11,8 +11,7 @@ export function lint(document: unknown): string[] {
     if (typeof node.$ref === 'string' && resolve(document, node.$ref) === undefined)
       problems.push(`${place}: ${node.$ref} leads nowhere`)
     if (typeof node.operationId === 'string') {
-      if (operations.has(node.operationId))
-        problems.push(`${place}: ${node.operationId} is the name of two operations`)
+      if (operations.has(node.operationId)) problems.push(`${place}: ${node.operationId} is the name of two operations`)
       operations.add(node.operationId)
     }
     const schemas = [
@@ -20,8 +19,7 @@ export function lint(document: unknown): string[] {
       ...(place === '#/components/schemas' ? Object.values(node) : []),
     ]
     for (const schema of schemas) {
-      if (!ajv.validateSchema(schema as object))
-        problems.push(`${place}: no JSON Schema 2020-12: ${ajv.errorsText()}`)
+      if (!ajv.validateSchema(schema as object)) problems.push(`${place}: no JSON Schema 2020-12: ${ajv.errorsText()}`)
     }
   })
   return [...problems, ...undeclaredParameters(document)]
@@ -42,11 +40,7 @@ function undeclaredParameters(document: unknown): string[] {
   })
 }
 
-function visit(
-  node: unknown,
-  place: string,
-  each: (node: Record<string, unknown>, place: string) => void,
-): void {
+function visit(node: unknown, place: string, each: (node: Record<string, unknown>, place: string) => void): void {
   if (typeof node !== 'object' || node === null) return
   if (!Array.isArray(node)) each(node as Record<string, unknown>, place)
   for (const [name, member] of Object.entries(node)) visit(member, `${place}/${name}`, each)
@@ -55,9 +49,7 @@ function visit(
 function resolve(document: unknown, reference: string): unknown {
   let node = document
   for (const name of reference.replace(/^#\//, '').split('/')) {
-    node = (node as Record<string, unknown> | undefined)?.[
-      name.replaceAll('~1', '/').replaceAll('~0', '~')
-    ]
+    node = (node as Record<string, unknown> | undefined)?.[name.replaceAll('~1', '/').replaceAll('~0', '~')]
   }
   return node
 }

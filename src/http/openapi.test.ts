@@ -8,10 +8,7 @@ import { openApi } from './openapi.ts'
 import { lint } from './openapi-lint.fixture.ts'
 import { type Route, route } from './route.ts'
 
-const item = Type.Object(
-  { id: IdParameter(), spent: Micro(), at: Nullable(Time()) },
-  { $id: 'Item' },
-)
+const item = Type.Object({ id: IdParameter(), spent: Micro(), at: Nullable(Time()) }, { $id: 'Item' })
 const handle = () => ({})
 const routes: Route[] = [
   route({
@@ -111,8 +108,7 @@ test('an operation lists exactly the codes it can answer with, by status', () =>
       ),
     ),
   )
-  for (const [status, code] of listed)
-    expect(String(catalogue[code as keyof typeof catalogue].status)).toBe(status)
+  for (const [status, code] of listed) expect(String(catalogue[code as keyof typeof catalogue].status)).toBe(status)
 })
 
 test('a declared answer and a refusal of one status stand side by side', () => {
@@ -152,9 +148,7 @@ test('the error schema takes the documented body and refuses an unknown code', (
 })
 
 test('operations are named by method and path, and two of one name are refused', () => {
-  const named = Object.values(paths).flatMap((path) =>
-    Object.values(path).map(({ operationId }) => operationId),
-  )
+  const named = Object.values(paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
   expect(named).toEqual(['getItemsById', 'postItemsById', 'getPage'])
   expect(() => openApi([...routes, ...routes], { version: '1' })).toThrow(/two routes/)
 })

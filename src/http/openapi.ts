@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { assert } from '../kernel/assert.ts'
-import { catalogue, type ErrorCode } from '../kernel/errors.ts'
+import { catalogue, type ErrorCode, refusalOf } from '../kernel/errors.ts'
 import { type Access, impliedRefusals, type Route } from './route.ts'
 
 type Json = { [member: string]: unknown }
@@ -71,9 +71,7 @@ function operation(route: Route, id: string, schemas: Map<string, unknown>): Jso
     ...(route.extension ? { 'x-extension': true } : {}),
     security: security[route.access],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body && route.method !== 'GET'
-      ? { requestBody: requestBody(route.body, schemas) }
-      : {}),
+    ...(route.body && route.method !== 'GET' ? { requestBody: requestBody(route.body, schemas) } : {}),
     responses: responses(route, schemas),
   }
 }
@@ -105,10 +103,7 @@ function parametersOf(route: Route, schemas: Map<string, unknown>): Json[] {
 
 /** A route that can refuse a repeat takes the key that names one, unless its body already does. */
 function headerParameters(route: Route): Json[] {
-  const inBody = Object.hasOwn(
-    (route.body as { properties?: object })?.properties ?? {},
-    'idempotency_key',
-  )
+  const inBody = Object.hasOwn((route.body as { properties?: object })?.properties ?? {}, 'idempotency_key')
   if (inBody || !route.refuses.includes('idempotency_conflict')) return []
   return [
     {
@@ -157,27 +152,21 @@ function refusalsByStatus(route: Route): Map<string, ErrorCode[]> {
   const byStatus = new Map<string, ErrorCode[]>()
   for (const code of Object.keys(catalogue) as ErrorCode[]) {
     if (!possible.has(code)) continue
-    const status = String(catalogue[code].status)
+    const status = String(refusalOf(code, { signedIn: route.access !== 'public' }).status)
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
   return byStatus
 }
 
 /** An error answer; beside a declared answer of the same status (a 402 that carries terms of payment), either may come. */
-function withRefusals(
-  declared: Json | undefined,
-  status: string,
-  codes: readonly ErrorCode[],
-): Json {
+function withRefusals(declared: Json | undefined, status: string, codes: readonly ErrorCode[]): Json {
   const error = { $ref: '#/components/schemas/Error' }
   const content = (declared?.content ?? {}) as Record<string, { schema: unknown }>
   const beside = content['application/json']?.schema
   const names = ['x-request-id', ...(statusHeaders[status] ?? [])]
   return {
     description: codes.map((code) => `\`${code}\`: ${catalogue[code].phrase}`).join('\n\n'),
-    headers: Object.fromEntries(
-      names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-    ),
+    headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
     content: {
       ...content,
       'application/json': { schema: beside ? { anyOf: [beside, error] } : error },
@@ -195,9 +184,7 @@ function named(value: unknown, schemas: Map<string, unknown>): unknown {
   if (Array.isArray(value)) return value.map((item) => named(item, schemas))
   if (typeof value !== 'object' || value === null) return value
   const { $id, ...members } = value as Json
-  const plain = Object.fromEntries(
-    Object.entries(members).map(([name, member]) => [name, named(member, schemas)]),
-  )
+  const plain = Object.fromEntries(Object.entries(members).map(([name, member]) => [name, named(member, schemas)]))
   if (typeof $id !== 'string') return plain
   const known = schemas.get($id)
   const same = known === undefined || JSON.stringify(known) === JSON.stringify(plain)

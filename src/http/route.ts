@@ -67,7 +67,13 @@ export function route<P extends TSchema | undefined, Q extends TSchema | undefin
     readonly params?: P
     readonly query?: Q
     readonly body?: B
-    readonly handle: (call: Call<StaticOr<P, Record<string, never>>, StaticOr<Q, Record<string, never>>, StaticOr<B, Record<string, never>>>) => unknown
+    readonly handle: (
+      call: Call<
+        StaticOr<P, Record<string, never>>,
+        StaticOr<Q, Record<string, never>>,
+        StaticOr<B, Record<string, never>>
+      >,
+    ) => unknown
   },
 ): Route {
   return declaration as unknown as Route
@@ -76,12 +82,22 @@ export function route<P extends TSchema | undefined, Q extends TSchema | undefin
 /** Refusals that every route of this shape can answer with, declared once here instead of in each route. */
 export function impliedRefusals(declared: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(['internal_error', 'unavailable', 'rate_limited'])
-  if (declared.access !== 'public') for (const code of ['unauthorized', 'account_banned', 'account_deactivated'] as const) codes.add(code)
+  if (declared.access !== 'public')
+    for (const code of ['unauthorized', 'account_banned', 'account_deactivated'] as const) codes.add(code)
   if (declared.access === 'session') codes.add('access_token_required')
   if (declared.params || declared.query) codes.add('invalid_parameter')
   if (declared.params) codes.add('uri_too_long')
   if (declared.method !== 'GET') {
-    for (const code of ['invalid_json', 'invalid_body', 'invalid_field', 'missing_field', 'unknown_field', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code)
+    for (const code of [
+      'invalid_json',
+      'invalid_body',
+      'invalid_field',
+      'missing_field',
+      'unknown_field',
+      'body_too_large',
+      'unsupported_media_type',
+    ] as const)
+      codes.add(code)
   }
   return [...codes]
 }

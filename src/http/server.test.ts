@@ -26,14 +26,70 @@ const authenticator: Authenticator = {
 const server = createServer({
   routes: [
     route({ ...plain, method: 'GET', path: '/public', access: 'public', handle: () => ({ ok: true }) }),
-    route({ ...plain, method: 'GET', path: '/whitelist', access: 'public', replies: { 200: Closed({ amount: Micro() }) }, handle: () => ({ amount: 5, secret: 'never' }) as never }),
-    route({ ...plain, method: 'POST', path: '/spend', access: 'spending', refuses: ['insufficient_credits'], body: Closed({ a: Type.Optional(Type.Integer()) }), handle: () => { throw new Fault('insufficient_credits', { fields: { required_micro: '5' } }) } }),
+    route({
+      ...plain,
+      method: 'GET',
+      path: '/whitelist',
+      access: 'public',
+      replies: { 200: Closed({ amount: Micro() }) },
+      handle: () => ({ amount: 5, secret: 'never' }) as never,
+    }),
+    route({
+      ...plain,
+      method: 'POST',
+      path: '/spend',
+      access: 'spending',
+      refuses: ['insufficient_credits'],
+      body: Closed({ a: Type.Optional(Type.Integer()) }),
+      handle: () => {
+        throw new Fault('insufficient_credits', { fields: { required_micro: '5' } })
+      },
+    }),
     route({ ...plain, method: 'POST', path: '/session', access: 'session', handle: () => ({ ok: true }) }),
-    route({ ...plain, method: 'POST', path: '/nothing', access: 'any', body: Closed({}), handle: ({ body }) => ({ body }) }),
-    route({ ...plain, method: 'GET', path: '/broken', access: 'public', handle: () => { throw new Error('the private cause') } }),
-    route({ ...plain, method: 'GET', path: '/undeclared', access: 'public', handle: () => { throw new Fault('model_not_found') } }),
-    route({ ...plain, method: 'GET', path: '/lost', access: 'public', handle: () => { throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }) } }),
-    route({ ...plain, method: 'GET', path: '/lost/:n', access: 'public', params: Type.Object({ n: Type.Integer({ minimum: 1 }) }), query: Type.Object({ page: Type.Optional(Type.Integer({ default: 1 })) }), handle: ({ params, query }) => ({ n: params.n, page: query.page }) }),
+    route({
+      ...plain,
+      method: 'POST',
+      path: '/nothing',
+      access: 'any',
+      body: Closed({}),
+      handle: ({ body }) => ({ body }),
+    }),
+    route({
+      ...plain,
+      method: 'GET',
+      path: '/broken',
+      access: 'public',
+      handle: () => {
+        throw new Error('the private cause')
+      },
+    }),
+    route({
+      ...plain,
+      method: 'GET',
+      path: '/undeclared',
+      access: 'public',
+      handle: () => {
+        throw new Fault('model_not_found')
+      },
+    }),
+    route({
+      ...plain,
+      method: 'GET',
+      path: '/lost',
+      access: 'public',
+      handle: () => {
+        throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+      },
+    }),
+    route({
+      ...plain,
+      method: 'GET',
+      path: '/lost/:n',
+      access: 'public',
+      params: Type.Object({ n: Type.Integer({ minimum: 1 }) }),
+      query: Type.Object({ page: Type.Optional(Type.Integer({ default: 1 })) }),
+      handle: ({ params, query }) => ({ n: params.n, page: query.page }),
+    }),
   ],
   authenticator,
   random: systemRandom,
@@ -84,16 +140,27 @@ describe('bytes that are no request', () => {
     ['another version', 'GET /public HTTP/9.9\r\nhost: a\r\n\r\n'],
     ['a method that does not exist', 'FETCH /public HTTP/1.1\r\nhost: a\r\n\r\n'],
     ['two lengths', 'POST /spend HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
-    ['a length and chunks', 'POST /spend HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
+    [
+      'a length and chunks',
+      'POST /spend HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
     ['a negative length', 'POST /spend HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n'],
-    ['a broken chunk', 'POST /spend HTTP/1.1\r\nhost: a\r\nauthorization: Bearer x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'],
+    [
+      'a broken chunk',
+      'POST /spend HTTP/1.1\r\nhost: a\r\nauthorization: Bearer x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
+    ],
     ['a header with NUL', 'GET /public HTTP/1.1\r\nhost: a\r\nx: a\0b\r\n\r\n'],
     ['a line of a header that is folded', 'GET /public HTTP/1.1\r\nhost: a\r\nx: a\r\n b\r\n\r\n'],
     ['a space before the colon', 'GET /public HTTP/1.1\r\nhost: a\r\nx : a\r\n\r\n'],
   ])('such as %s get the documented body, and the connection ends', async (_what, bytes) => {
     const { status, head, body } = parsed(await raw(bytes))
     expect(status).toBe(400)
-    expect(body).toMatchObject({ error: 'bad_request', code: 'invalid_body', type: 'invalid_request_error', message: 'The request is not valid HTTP.' })
+    expect(body).toMatchObject({
+      error: 'bad_request',
+      code: 'invalid_body',
+      type: 'invalid_request_error',
+      message: 'The request is not valid HTTP.',
+    })
     expect(head).toContain(`x-request-id: ${String(body.request_id)}`)
     expect(head).toContain('connection: close')
   })
@@ -105,7 +172,9 @@ describe('bytes that are no request', () => {
 
   test('but headers that do not arrive in time get a documented 408', async () => {
     // the framework looks at its clock every half minute: what it then does is told here
-    server.server.once('connection', (socket) => server.server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket))
+    server.server.once('connection', (socket) =>
+      server.server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket),
+    )
     const { status, body } = parsed(await raw('GET /public HTTP/1.1\r\nhos'))
     expect([status, body.error]).toEqual([408, 'request_timeout'])
   })
@@ -122,8 +191,16 @@ describe('requests that are unusual', () => {
   test.each([
     ['without a Host', 'GET /public HTTP/1.1\r\nconnection: close\r\n\r\n', 400],
     ['of HTTP/1.0', 'GET /public HTTP/1.0\r\n\r\n', 200],
-    ['that expect 100-continue', 'POST /nothing HTTP/1.1\r\nhost: a\r\nauthorization: Bearer x\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n', 200],
-    ['that would upgrade', 'GET /public HTTP/1.1\r\nhost: a\r\nconnection: close, upgrade\r\nupgrade: websocket\r\n\r\n', 200],
+    [
+      'that expect 100-continue',
+      'POST /nothing HTTP/1.1\r\nhost: a\r\nauthorization: Bearer x\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n',
+      200,
+    ],
+    [
+      'that would upgrade',
+      'GET /public HTTP/1.1\r\nhost: a\r\nconnection: close, upgrade\r\nupgrade: websocket\r\n\r\n',
+      200,
+    ],
     ['to an absolute address', 'GET http://a/public HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 200],
     ['by TRACE', 'TRACE /public HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 405],
     ['by PROPFIND', 'PROPFIND /public HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 405],
@@ -142,18 +219,38 @@ describe('requests that are unusual', () => {
 
 describe('an error', () => {
   test('is flat, and nested for clients that ask for OpenAI’s form, with the reason phrase in both', async () => {
-    const ask = (headers: Record<string, string>) => server.inject({ method: 'POST', url: '/spend', headers: { authorization: 'Bearer x', ...headers } })
+    const ask = (headers: Record<string, string>) =>
+      server.inject({ method: 'POST', url: '/spend', headers: { authorization: 'Bearer x', ...headers } })
     const [flat, nested] = [await ask({}), await ask({ 'x-error-format': 'openai' })]
-    expect([flat.statusCode, flat.statusMessage, flat.headers['x-should-retry']]).toEqual([402, 'Insufficient credits', 'false'])
-    expect(flat.json()).toMatchObject({ error: 'insufficient_credits', code: 'insufficient_credits', required_micro: '5' })
-    expect(nested.json()).toEqual({ error: { message: flat.json().message, type: 'payment_required_error', code: 'insufficient_credits', param: null, required_micro: '5', request_id: nested.headers['x-request-id'] } })
+    expect([flat.statusCode, flat.statusMessage, flat.headers['x-should-retry']]).toEqual([
+      402,
+      'Insufficient credits',
+      'false',
+    ])
+    expect(flat.json()).toMatchObject({
+      error: 'insufficient_credits',
+      code: 'insufficient_credits',
+      required_micro: '5',
+    })
+    expect(nested.json()).toEqual({
+      error: {
+        message: flat.json().message,
+        type: 'payment_required_error',
+        code: 'insufficient_credits',
+        param: null,
+        required_micro: '5',
+        request_id: nested.headers['x-request-id'],
+      },
+    })
   })
 
   test('of ours hides its cause from the caller and gives it to the log under the same request id', async () => {
     const reply = await server.inject('/broken')
     expect(reply.statusCode).toBe(500)
     expect(reply.body).not.toContain('private')
-    expect(faults).toMatchObject([{ requestId: reply.headers['x-request-id'], error: { message: 'the private cause' } }])
+    expect(faults).toMatchObject([
+      { requestId: reply.headers['x-request-id'], error: { message: 'the private cause' } },
+    ])
   })
 
   test('that the route does not declare is answered all the same and told to the log', async () => {
@@ -163,11 +260,17 @@ describe('an error', () => {
 
   test('of a lost database is a 503 with Retry-After', async () => {
     const reply = await server.inject('/lost')
-    expect([reply.statusCode, reply.json().error, reply.headers['retry-after'], reply.headers['retry-after-ms']]).toEqual([503, 'unavailable', '1', '1000'])
+    expect([
+      reply.statusCode,
+      reply.json().error,
+      reply.headers['retry-after'],
+      reply.headers['retry-after-ms'],
+    ]).toEqual([503, 'unavailable', '1', '1000'])
   })
 
   test('of a spending route is that of the credential where it died after it was remembered', async () => {
-    const ask = () => server.inject({ method: 'POST', url: '/spend', headers: { authorization: 'Bearer x' }, payload: { b: 1 } })
+    const ask = () =>
+      server.inject({ method: 'POST', url: '/spend', headers: { authorization: 'Bearer x' }, payload: { b: 1 } })
     expect((await ask()).json().code).toBe('unknown_field')
     dead = new Fault('unauthorized')
     expect((await ask()).statusCode).toBe(401)
@@ -189,7 +292,10 @@ test('a reply never has a field that its schema does not declare', async () => {
 test('an empty body counts as {} and an API key is refused where a session is needed', async () => {
   const headers = { authorization: 'Bearer x' }
   expect((await server.inject({ method: 'POST', url: '/nothing', headers })).json()).toEqual({ body: {} })
-  expect((await server.inject({ method: 'POST', url: '/nothing', headers, payload: { a: 1 } })).json()).toMatchObject({ code: 'unknown_field', field: 'a' })
+  expect((await server.inject({ method: 'POST', url: '/nothing', headers, payload: { a: 1 } })).json()).toMatchObject({
+    code: 'unknown_field',
+    field: 'a',
+  })
   expect((await server.inject({ method: 'POST', url: '/session', headers })).json().error).toBe('access_token_required')
 })
 
@@ -204,5 +310,8 @@ test('while it closes, requests on kept connections are refused with 503 and the
 test('what is told of an answer is its pattern, never its address', async () => {
   await server.inject('/lost/5?secret=1')
   await server.inject('/somewhere/secret')
-  expect(answered.map(({ route, status }) => [route, status])).toEqual([['/lost/:n', 200], ['unmatched', 404]])
+  expect(answered.map(({ route, status }) => [route, status])).toEqual([
+    ['/lost/:n', 200],
+    ['unmatched', 404],
+  ])
 })

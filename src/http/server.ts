@@ -1,10 +1,10 @@
 import { METHODS } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Authenticator, Caller } from '../kernel/caller.ts'
-import { isConnectionLost } from '../kernel/connection-lost.ts'
-import { catalogue, errorBody, Fault } from '../kernel/errors.ts'
+import { Fault } from '../kernel/errors.ts'
 import type { Random } from '../kernel/random.ts'
 import { requestId } from '../kernel/random.ts'
+import { faultFrom, refuseUnparsed, sendFault } from './faults.ts'
 import { type Access, impliedRefusals, type Method, type Route } from './route.ts'
 import { serializerFor, validatorFor } from './validation.ts'
 
@@ -31,9 +31,19 @@ export interface ServerOptions {
   /** The private cause of a 5xx, with the request id that the caller was given. */
   readonly onFault: (requestId: string, error: unknown) => void
   /** Runs before the handler of every matched route: rate limits. Throws a Fault to refuse. */
-  readonly admit?: (request: FastifyRequest, route: Route, caller: Caller | undefined, reply: FastifyReply) => void | Promise<void>
+  readonly admit?: (
+    request: FastifyRequest,
+    route: Route,
+    caller: Caller | undefined,
+    reply: FastifyReply,
+  ) => void | Promise<void>
   /** Sees every refusal of a matched route before it is answered, and gives the one to answer: failed credentials count too. */
-  readonly refused?: (request: FastifyRequest, route: Route, fault: Fault, reply: FastifyReply) => Fault | Promise<Fault>
+  readonly refused?: (
+    request: FastifyRequest,
+    route: Route,
+    fault: Fault,
+    reply: FastifyReply,
+  ) => Fault | Promise<Fault>
   /** True while the server is going down: new requests on kept connections are refused. */
   readonly closing?: () => boolean
 }
@@ -68,7 +78,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     requestTimeout: 60_000,
     return503OnClosing: false,
     clientErrorHandler: refuseUnparsed(options.random),
-    frameworkErrors: (error, request, reply) => void refuse(request as FastifyRequest, reply as FastifyReply, error, options),
+    frameworkErrors: (error, request, reply) =>
+      void refuse(request as FastifyRequest, reply as FastifyReply, error, options),
   })
   app.decorateRequest('startedMs', 0)
   app.decorateRequest('route_', undefined)
@@ -89,7 +100,11 @@ export function createServer(options: ServerOptions): FastifyInstance {
       done(new Fault('invalid_body', { message: 'The request is not valid HTTP: it has no Host header.' }))
     } else if (request.is404) {
       // here and not in the handler, which would read the body first and complain of that
-      done(new Fault('not_found', { message: `There is nothing at ${request.method} ${request.url.split('?')[0]?.slice(0, PATH_SHOWN_MAX)}. See /openapi.json for every path.` }))
+      done(
+        new Fault('not_found', {
+          message: `There is nothing at ${request.method} ${request.url.split('?')[0]?.slice(0, PATH_SHOWN_MAX)}. See /openapi.json for every path.`,
+        }),
+      )
     } else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -130,7 +145,8 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
       request.route_ = declared
       request.caller_ = await callerOf(request, declared.access, options.authenticator)
       await options.admit?.(request, declared, request.caller_, reply)
-      if (declared.access === 'session' && request.caller_?.credential.kind !== 'session') throw new Fault('access_token_required')
+      if (declared.access === 'session' && request.caller_?.credential.kind !== 'session')
+        throw new Fault('access_token_required')
     },
     handler: async (request, reply) =>
       declared.handle({
@@ -146,9 +162,14 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
   })
 }
 
-const tokenOf = (request: FastifyRequest): string | undefined => /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+const tokenOf = (request: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
 
-async function callerOf(request: FastifyRequest, access: Access, authenticator: Authenticator): Promise<Caller | undefined> {
+async function callerOf(
+  request: FastifyRequest,
+  access: Access,
+  authenticator: Authenticator,
+): Promise<Caller | undefined> {
   if (access === 'public') return undefined
   const token = tokenOf(request)
   if (token === undefined) throw new Fault('unauthorized')
@@ -191,11 +212,21 @@ function parseJsonBodies(app: FastifyInstance): void {
 }
 
 /** Turns whatever was thrown into the documented body. */
-async function refuse(request: FastifyRequest, reply: FastifyReply, error: unknown, options: ServerOptions): Promise<FastifyReply> {
+async function refuse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+  options: ServerOptions,
+): Promise<FastifyReply> {
   let fault = faultFrom(error)
   const declared = request.route_
   // a remembered credential may be dead by now: then that is the answer, whatever else was wrong
-  if (declared?.access === 'spending' && request.caller_ && fault.refusal.status < 500 && fault.refusal.type !== 'authentication_error') {
+  if (
+    declared?.access === 'spending' &&
+    request.caller_ &&
+    fault.refusal.status < 500 &&
+    fault.refusal.type !== 'authentication_error'
+  ) {
     try {
       await options.authenticator.authenticate(tokenOf(request) ?? '')
     } catch (dead) {
@@ -204,78 +235,13 @@ async function refuse(request: FastifyRequest, reply: FastifyReply, error: unkno
   }
   if (declared && options.refused) fault = await options.refused(request, declared, fault, reply)
   if (declared && !declared.refuses.includes(fault.code) && !impliedRefusals(declared).includes(fault.code)) {
-    options.onFault(request.id, new Error(`${declared.method} ${declared.path} does not declare ${fault.code}`, { cause: error }))
+    options.onFault(
+      request.id,
+      new Error(`${declared.method} ${declared.path} does not declare ${fault.code}`, { cause: error }),
+    )
   } else if (fault.refusal.status >= 500) {
     options.onFault(request.id, fault.cause ?? fault)
   }
   request.faultCode = fault.code
   return sendFault(request, reply, fault)
-}
-
-/** Writes a fault as this request wants it: flat, or nested as OpenAI's clients read it. */
-export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: Fault): FastifyReply {
-  const { status, phrase, type } = fault.refusal
-  const body = errorBody(fault, request.id)
-  reply.raw.statusMessage = phrase
-  // no hook has run for an address that could not be parsed
-  reply.header('x-request-id', request.id)
-  for (const [name, value] of Object.entries(fault.headers)) reply.header(name, value)
-  if (status === 401) reply.header('www-authenticate', 'Bearer realm="farebox"')
-  if (fault.retryAfterMs !== undefined || status === 503 || status === 429) {
-    const ms = fault.retryAfterMs ?? 1000
-    reply.header('retry-after', String(Math.ceil(ms / 1000))).header('retry-after-ms', String(ms))
-  }
-  // after a 504 the work may have been done: a client that repeats it by itself could pay twice
-  if (status === 402 || status === 504 || (status === 409 && fault.code !== 'request_in_progress')) reply.header('x-should-retry', 'false')
-  const nested = request.headers['x-error-format'] === 'openai'
-  return reply
-    .code(status)
-    .header('cache-control', 'no-store')
-    .header('content-type', 'application/json; charset=utf-8')
-    .serializer((value: unknown) => value as string)
-    .send(JSON.stringify(nested ? { error: { ...body, error: undefined, message: fault.message, type, code: fault.code, param: null } } : body))
-}
-
-/** PostgreSQL's code for a statement that took longer than it may. */
-const STATEMENT_CUT_OFF = '57014'
-
-function faultFrom(error: unknown): Fault {
-  if (error instanceof Fault) return error
-  if (isConnectionLost(error)) return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
-  const code = (error as { code?: unknown } | null)?.code
-  switch (code) {
-    case STATEMENT_CUT_OFF:
-      return new Fault('unavailable', { cause: error, retryAfterMs: 1000 })
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Fault('body_too_large')
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new Fault('unsupported_media_type')
-    case 'FST_ERR_BAD_URL':
-      return new Fault('not_found', { message: 'The path is not valid.' })
-    case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new Fault('uri_too_long')
-  }
-  if (error instanceof SyntaxError || (error as { statusCode?: number } | null)?.statusCode === 400) {
-    return new Fault('invalid_json', { message: 'The body is not valid JSON.' })
-  }
-  return new Fault('internal_error', { cause: error })
-}
-
-/** Bytes that are no HTTP request never reach a route; they get the documented body all the same. */
-function refuseUnparsed(random: Random) {
-  return (error: Error & { code?: string }, socket: { writable: boolean; destroyed: boolean; end(text: string): void; destroy(): void }): void => {
-    if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
-      socket.destroy()
-      return
-    }
-    const code = error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_large' : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'invalid_body'
-    const id = requestId(random)
-    const fault = new Fault(code, code === 'invalid_body' ? { message: 'The request is not valid HTTP.' } : {})
-    const body = JSON.stringify(errorBody(fault, id))
-    const { status } = catalogue[code]
-    socket.end(
-      `HTTP/1.1 ${status} ${fault.refusal.phrase}\r\nx-request-id: ${id}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-    )
-  }
 }

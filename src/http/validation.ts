@@ -12,7 +12,10 @@ addFormats.default(exact)
 addFormats.default(fromText)
 
 /** Compiles a schema of a body or of parameters; the first thing wrong becomes a Fault that names it. */
-export function validatorFor(schema: unknown, part: string | undefined): (data: unknown) => { value: unknown } | { error: Fault } {
+export function validatorFor(
+  schema: unknown,
+  part: string | undefined,
+): (data: unknown) => { value: unknown } | { error: Fault } {
   const isBody = part === 'body'
   const validate = (isBody ? exact : fromText).compile(schema as object)
   return (data) => {
@@ -30,16 +33,31 @@ export function serializerFor(schema: unknown): (data: unknown) => string {
 
 function faultOf(error: ErrorObject | undefined, isBody: boolean): Fault {
   const where = (error?.instancePath ?? '').slice(1).replaceAll('/', '.')
-  if (!isBody) return new Fault('invalid_parameter', { message: `The parameter ${where || String(error?.params.missingProperty ?? '')} ${error?.message ?? 'is not valid'}.` })
+  if (!isBody)
+    return new Fault('invalid_parameter', {
+      message: `The parameter ${where || String(error?.params.missingProperty ?? '')} ${error?.message ?? 'is not valid'}.`,
+    })
   const member = (name: unknown) => (where ? `${where}.${String(name)}` : String(name))
   const refuse = (code: ErrorCode, field: string, message: string) => new Fault(code, { message, fields: { field } })
   switch (error?.keyword) {
     case 'required':
-      return refuse('missing_field', member(error.params.missingProperty), `The field ${member(error.params.missingProperty)} is required.`)
+      return refuse(
+        'missing_field',
+        member(error.params.missingProperty),
+        `The field ${member(error.params.missingProperty)} is required.`,
+      )
     case 'additionalProperties':
-      return refuse('unknown_field', member(error.params.additionalProperty), `The field ${member(error.params.additionalProperty)} is not known here: remove it or correct its spelling.`)
+      return refuse(
+        'unknown_field',
+        member(error.params.additionalProperty),
+        `The field ${member(error.params.additionalProperty)} is not known here: remove it or correct its spelling.`,
+      )
     case 'enum':
-      return refuse('invalid_field', where, `The field ${where} must be one of ${(error.params.allowedValues as unknown[]).join(', ')}.`)
+      return refuse(
+        'invalid_field',
+        where,
+        `The field ${where} must be one of ${(error.params.allowedValues as unknown[]).join(', ')}.`,
+      )
     default:
       return refuse('invalid_field', where, `The field ${where || 'body'} ${error?.message ?? 'is not valid'}.`)
   }

@@ -1,11 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Answer,
-  newWallet,
-  type SignedInPerson,
-  startServers,
-  type TestServers,
-} from '../../test/servers.ts'
+import { type Answer, newWallet, type SignedInPerson, startServers, type TestServers } from '../../test/servers.ts'
 import type { Route } from '../http/route.ts'
 
 let servers: TestServers
@@ -15,8 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => servers.stop())
 
-const closed = (): Route[] =>
-  (servers.apps[0]?.routes ?? []).filter(({ access }) => access !== 'public')
+const closed = (): Route[] => (servers.apps[0]?.routes ?? []).filter(({ access }) => access !== 'public')
 
 async function knock({ method, path }: Route, token: string | undefined): Promise<Answer> {
   const answer = await servers.send(method, path.replace(/:\w+/g, '1'), {
@@ -69,13 +62,7 @@ test('what is no key and no access token opens no route that needs a credential'
       const challenge = headers.get('www-authenticate')
       return [what, route.path, status, json.code, challenge]
     })
-    const refused = closed().map(({ path }) => [
-      what,
-      path,
-      401,
-      'unauthorized',
-      'Bearer realm="farebox"',
-    ])
+    const refused = closed().map(({ path }) => [what, path, 401, 'unauthorized', 'Bearer realm="farebox"'])
     expect(await Promise.all(knocks)).toEqual(refused)
   }
 })
@@ -84,16 +71,10 @@ test('a key opens no route that is for sessions, alive or revoked', async () => 
   const agent = await servers.signIn()
   const ofSessions = closed().filter(({ access }) => access === 'session')
   for (const route of ofSessions)
-    expect([route.path, (await knock(route, agent.apiKey)).json.code]).toEqual([
-      route.path,
-      'access_token_required',
-    ])
+    expect([route.path, (await knock(route, agent.apiKey)).json.code]).toEqual([route.path, 'access_token_required'])
   await servers.send('DELETE', '/v1/me/api-keys', { token: agent.accessToken })
   for (const route of closed())
-    expect([route.path, (await knock(route, agent.apiKey)).json.code]).toEqual([
-      route.path,
-      'unauthorized',
-    ])
+    expect([route.path, (await knock(route, agent.apiKey)).json.code]).toEqual([route.path, 'unauthorized'])
 })
 
 test.each(['banned', 'deactivated'])(
@@ -101,23 +82,14 @@ test.each(['banned', 'deactivated'])(
   async (status) => {
     const agent = await servers.signIn()
     await servers.grant(agent.accountId, 1_000_000n)
-    for (const token of [agent.apiKey, agent.accessToken])
-      expect((await servers.chat(token)).status).toBe(200)
-    await servers.database.sql('update accounts set status = $2 where id = $1', [
-      agent.accountId,
-      status,
-    ])
+    for (const token of [agent.apiKey, agent.accessToken]) expect((await servers.chat(token)).status).toBe(200)
+    await servers.database.sql('update accounts set status = $2 where id = $1', [agent.accountId, status])
     for (const token of [agent.apiKey, agent.accessToken]) {
       for (const route of closed()) {
         const answer = await knock(route, token)
-        expect([route.path, answer.status, answer.json.code]).toEqual([
-          route.path,
-          403,
-          `account_${status}`,
-        ])
+        expect([route.path, answer.status, answer.json.code]).toEqual([route.path, 403, `account_${status}`])
       }
-      for (const at of [0, 1])
-        expect((await servers.chat(token, at)).json.code).toBe(`account_${status}`)
+      for (const at of [0, 1]) expect((await servers.chat(token, at)).json.code).toBe(`account_${status}`)
     }
     expect(
       (
@@ -154,11 +126,7 @@ test('no key, token, signature or private part of them is in a log line, an erro
   ]
   for (const secret of secrets) {
     for (const path of ['/v1/auth/refresh', '/v1/auth/logout'])
-      bodies.push(
-        JSON.stringify(
-          (await servers.send('POST', path, { body: { refresh_token: `${secret}x` } })).json,
-        ),
-      )
+      bodies.push(JSON.stringify((await servers.send('POST', path, { body: { refresh_token: `${secret}x` } })).json))
     bodies.push(
       JSON.stringify(
         (
@@ -169,9 +137,10 @@ test('no key, token, signature or private part of them is in a log line, an erro
       ),
     )
     bodies.push(
-      JSON.stringify(
-        (await servers.send('POST', '/v1/auth/verify', { body: { [secret]: 1 } })).json,
-      ).replaceAll(secret, ''),
+      JSON.stringify((await servers.send('POST', '/v1/auth/verify', { body: { [secret]: 1 } })).json).replaceAll(
+        secret,
+        '',
+      ),
     )
     for (const route of closed()) await knock(route, `${secret}x`)
   }

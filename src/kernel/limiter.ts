@@ -33,8 +33,5 @@ export interface SignInGuard {
    * wallet. Refuses with `rate_limited` when the wallet has had too many and `address` had one of them: the
    * wallet's owner, at another address, is not locked out by strangers.
    */
-  attempt<T>(
-    who: { readonly wallet: string; readonly address: string },
-    signIn: () => Promise<T>,
-  ): Promise<T>
+  attempt<T>(who: { readonly wallet: string; readonly address: string }, signIn: () => Promise<T>): Promise<T>
 }

@@ -12,8 +12,17 @@ beforeEach(() => {
 })
 
 const applierOf = (options: Partial<ApplierOptions> = {}): Applier =>
-  createApplier({ lane, clock: systemClock, batchMax: 512, queueMax: 100, patienceMs: 60_000, onTrouble: (message) => trouble.push(message), ...options })
-const ids = (from: number, to: number): bigint[] => Array.from({ length: to - from + 1 }, (_, index) => BigInt(from + index))
+  createApplier({
+    lane,
+    clock: systemClock,
+    batchMax: 512,
+    queueMax: 100,
+    patienceMs: 60_000,
+    onTrouble: (message) => trouble.push(message),
+    ...options,
+  })
+const ids = (from: number, to: number): bigint[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => BigInt(from + index))
 /** Keeps flushes waiting until the function that this gives is called. */
 const closeGate = (): (() => void) => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -23,9 +32,14 @@ const closeGate = (): (() => void) => {
     resolve()
   }
 }
-const all = (applier: Applier, holdIds: readonly bigint[], operation = reserveOf) => Promise.allSettled(holdIds.map((holdId) => applier.submit(operation(holdId))))
+const all = (applier: Applier, holdIds: readonly bigint[], operation = reserveOf) =>
+  Promise.allSettled(holdIds.map((holdId) => applier.submit(operation(holdId))))
 const outcomes = (settled: PromiseSettledResult<unknown>[]): string[] =>
-  settled.map((result) => (result.status === 'fulfilled' ? (result.value as { status: string }).status : ((result.reason as { code?: string }).code ?? String(result.reason))))
+  settled.map((result) =>
+    result.status === 'fulfilled'
+      ? (result.value as { status: string }).status
+      : ((result.reason as { code?: string }).code ?? String(result.reason)),
+  )
 
 test('what comes while a flush runs shares the next one, in order and never above the limit of a flush', async () => {
   const applier = applierOf({ batchMax: 4 })
@@ -39,25 +53,31 @@ test('what comes while a flush runs shares the next one, in order and never abov
   expect(applier.depth).toBe(0)
 })
 
-test.each(['lost before', 'lost after'] as const)('ends whose flush is %s the commit are sent again as they were, and nothing is applied twice', async (fate) => {
-  const applier = applierOf()
-  await all(applier, ids(1, 5))
-  lane.fates.push(fate, fate)
-  expect(outcomes(await all(applier, ids(1, 5), captureOf))).toEqual(Array(5).fill('captured'))
-  expect(lane.flushes.slice(1)).toEqual([ids(1, 5), ids(1, 5), ids(1, 5)])
-  expect([...lane.made.values()].every((times) => times === 1)).toBe(true)
-})
+test.each(['lost before', 'lost after'] as const)(
+  'ends whose flush is %s the commit are sent again as they were, and nothing is applied twice',
+  async (fate) => {
+    const applier = applierOf()
+    await all(applier, ids(1, 5))
+    lane.fates.push(fate, fate)
+    expect(outcomes(await all(applier, ids(1, 5), captureOf))).toEqual(Array(5).fill('captured'))
+    expect(lane.flushes.slice(1)).toEqual([ids(1, 5), ids(1, 5), ids(1, 5)])
+    expect([...lane.made.values()].every((times) => times === 1)).toBe(true)
+  },
+)
 
-test.each(['lost before', 'lost after'] as const)('reserves whose flush is %s the commit are told 503 at once and released when the lane is back', async (fate) => {
-  const applier = applierOf()
-  lane.fates.push(fate, 'lost before')
-  expect(outcomes(await all(applier, ids(1, 3)))).toEqual(Array(3).fill('unavailable'))
-  expect([...applier.abandoned]).toEqual(ids(1, 3))
-  expect(await applier.drained(10_000)).toBe(true)
-  expect([...lane.holds]).toEqual(ids(1, 3).map((id) => [id, 'voided']))
-  expect(applier.abandoned.size).toBe(0)
-  expect([...lane.made.values()].every((times) => times === 1)).toBe(true)
-})
+test.each(['lost before', 'lost after'] as const)(
+  'reserves whose flush is %s the commit are told 503 at once and released when the lane is back',
+  async (fate) => {
+    const applier = applierOf()
+    lane.fates.push(fate, 'lost before')
+    expect(outcomes(await all(applier, ids(1, 3)))).toEqual(Array(3).fill('unavailable'))
+    expect([...applier.abandoned]).toEqual(ids(1, 3))
+    expect(await applier.drained(10_000)).toBe(true)
+    expect([...lane.holds]).toEqual(ids(1, 3).map((id) => [id, 'voided']))
+    expect(applier.abandoned.size).toBe(0)
+    expect([...lane.made.values()].every((times) => times === 1)).toBe(true)
+  },
+)
 
 test('a reserve that only waited in the queue when the lane was lost is never made', async () => {
   const applier = applierOf({ batchMax: 2 })
@@ -92,22 +112,29 @@ test('an end whose caller lost patience is applied all the same', async () => {
   expect(applier.abandoned.size).toBe(0)
 })
 
-test.each([[[7]], [[1, 32]], [[10, 11, 12, 13]]])('poisoned operations %j are found by halving and refused alone; all others are applied once', async (poisoned) => {
-  const applier = applierOf()
-  for (const holdId of poisoned) lane.poison.add(BigInt(holdId))
-  const settled = outcomes(await all(applier, ids(1, 32)))
-  expect(settled).toEqual(ids(1, 32).map((id) => (lane.poison.has(id) ? '22003' : 'reserved')))
-  expect([...lane.holds.keys()].sort((a, b) => Number(a - b))).toEqual(ids(1, 32).filter((id) => !lane.poison.has(id)))
-  expect([...lane.made.values()].every((times) => times === 1)).toBe(true)
-  expect(trouble).toHaveLength(poisoned.length)
-})
+test.each([[[7]], [[1, 32]], [[10, 11, 12, 13]]])(
+  'poisoned operations %j are found by halving and refused alone; all others are applied once',
+  async (poisoned) => {
+    const applier = applierOf()
+    for (const holdId of poisoned) lane.poison.add(BigInt(holdId))
+    const settled = outcomes(await all(applier, ids(1, 32)))
+    expect(settled).toEqual(ids(1, 32).map((id) => (lane.poison.has(id) ? '22003' : 'reserved')))
+    expect([...lane.holds.keys()].sort((a, b) => Number(a - b))).toEqual(
+      ids(1, 32).filter((id) => !lane.poison.has(id)),
+    )
+    expect([...lane.made.values()].every((times) => times === 1)).toBe(true)
+    expect(trouble).toHaveLength(poisoned.length)
+  },
+)
 
 test('a poisoned flush that is also lost on the way comes to the same end', async () => {
   const applier = applierOf()
   await all(applier, ids(1, 8))
   lane.poison.add(3n)
   lane.fates.push('applied', 'lost after', 'lost before', 'applied', 'lost after')
-  expect(outcomes(await all(applier, ids(1, 8), captureOf))).toEqual(ids(1, 8).map((id) => (id === 3n ? '22003' : 'captured')))
+  expect(outcomes(await all(applier, ids(1, 8), captureOf))).toEqual(
+    ids(1, 8).map((id) => (id === 3n ? '22003' : 'captured')),
+  )
   expect([...lane.made.values()].every((times) => times === 1)).toBe(true)
 })
 
@@ -165,7 +192,10 @@ test('the oldest open hold is kept while its reserve or its end may still be app
     },
   })
   const reserve = async () => {
-    const { operation: _, ...wanted } = reserveOf(await ledger.nextHoldId()) as Extract<ReturnType<typeof reserveOf>, { operation: 'reserve' }>
+    const { operation: _, ...wanted } = reserveOf(await ledger.nextHoldId()) as Extract<
+      ReturnType<typeof reserveOf>,
+      { operation: 'reserve' }
+    >
     return ledger.reserve(wanted)
   }
   lane.fates.push('lost after', 'lost before')
@@ -186,7 +216,9 @@ test('the oldest open hold is kept while its reserve or its end may still be app
   await Promise.all([running, waiting])
 
   lane.fates.push('lost before')
-  await expect(ledger.end({ operation: 'unknown', holdId: 2n, reason: 'a test' })).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(ledger.end({ operation: 'unknown', holdId: 2n, reason: 'a test' })).rejects.toMatchObject({
+    code: 'unavailable',
+  })
   expect(ledger.oldestOpenHoldId).toBe(2n)
   await applier.drained(10_000)
   expect(ledger.oldestOpenHoldId).toBe(3n)

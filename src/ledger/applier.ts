@@ -55,138 +55,167 @@ const RETRY_MAX_MS = 1000
  * quiet server answers at once and a busy one shares each commit among many callers.
  */
 export function createApplier(options: ApplierOptions): Applier {
-  const { lane, clock } = options
-  const abandoned = new Set<bigint>()
-  let queue: Pending[] = []
-  let inFlight = 0
-  let failing = false
-  let running = false
-  let closed = false
-  const idle: Array<() => void> = []
+  return new FlushingApplier(options)
+}
 
-  function submit(operation: Operation): Promise<Applied> {
-    const busy = closed ? 'shutting_down' : failing ? 'unavailable' : queue.length >= options.queueMax ? 'overloaded' : undefined
+class FlushingApplier implements Applier {
+  readonly abandoned = new Set<bigint>()
+  readonly #options: ApplierOptions
+  readonly #idle: Array<() => void> = []
+  #queue: Pending[] = []
+  #inFlight = 0
+  #failing = false
+  #running = false
+  #closed = false
+
+  constructor(options: ApplierOptions) {
+    this.#options = options
+  }
+
+  get depth(): number {
+    return this.#queue.length + this.#inFlight
+  }
+
+  get failing(): boolean {
+    return this.#failing
+  }
+
+  submit(operation: Operation): Promise<Applied> {
     // the end of a hold is never refused: what the call cost is known now and nowhere else
-    if (busy && operation.operation === 'reserve') return Promise.reject(new Fault(busy, { retryAfterMs: 1000 }))
+    if (operation.operation === 'reserve') {
+      if (this.#closed) return Promise.reject(new Fault('shutting_down', { retryAfterMs: 1000 }))
+      if (this.#failing) return Promise.reject(new Fault('unavailable', { retryAfterMs: 1000 }))
+      if (this.#queue.length >= this.#options.queueMax)
+        return Promise.reject(new Fault('overloaded', { retryAfterMs: 1000 }))
+    }
     return new Promise<Applied>((settle, refuse) => {
-      queue.push({ operation, submittedMs: clock.monotonicMs(), settle, refuse })
-      if (!running) {
-        running = true
-        // after this turn of the event loop, so that requests read together are flushed together
-        setImmediate(() => void run())
-      }
+      this.#queue.push({ operation, submittedMs: this.#options.clock.monotonicMs(), settle, refuse })
+      if (this.#running) return
+      this.#running = true
+      // after this turn of the event loop, so that requests read together are flushed together
+      setImmediate(() => void this.#run())
     })
   }
 
-  async function run(): Promise<void> {
-    while (queue.length > 0) {
-      const batch = queue.splice(0, options.batchMax)
-      inFlight = batch.length
-      await flush(batch)
-      inFlight = 0
+  async drained(withinMs: number): Promise<boolean> {
+    if (!this.#running) return true
+    return await new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(false), withinMs)
+      this.#idle.push(() => {
+        clearTimeout(timer)
+        resolve(true)
+      })
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#options.lane.close()
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, this.#options.batchMax)
+      this.#inFlight = batch.length
+      await this.#flush(batch)
+      this.#inFlight = 0
     }
-    running = false
-    for (const wake of idle.splice(0)) wake()
+    this.#running = false
+    for (const wake of this.#idle.splice(0)) wake()
   }
 
   /** Applies a batch until it has an answer. A poisoned operation is found by halving and refused alone. */
-  async function flush(batch: readonly Pending[]): Promise<void> {
+  async #flush(batch: readonly Pending[]): Promise<void> {
     for (let delayMs = RETRY_MIN_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
-      const startedMs = clock.monotonicMs()
       try {
-        const answers = await lane.apply(batch.map((pending) => pending.operation))
-        assert(answers.length === batch.length, 'the ledger answered another number of operations')
-        failing = false
-        options.onFlush?.({ size: batch.length, durationMs: clock.monotonicMs() - startedMs })
-        batch.forEach((pending, index) => {
-          const applied = answers[index]
-          assert(applied, 'an operation has no answer')
-          if (!pending.settle) undo(pending, applied)
-          else pending.settle(applied)
-        })
-        return
+        return await this.#apply(batch)
       } catch (error) {
         if (error instanceof LaneLost) {
-          if (!failing) options.onTrouble?.('the ledger lane is lost; the same flush is sent again', error)
-          failing = true
-          const limits = { abandoned, nowMs: clock.monotonicMs(), patienceMs: options.patienceMs }
-          loseImpatient(batch, limits)
-          loseImpatient(queue, limits)
-          // a reserve that was never sent and that nobody waits for any more is not made at all
-          queue = queue.filter(({ operation, settle }) => settle !== undefined || operation.operation !== 'reserve' || !abandoned.delete(operation.holdId))
+          this.#lost(batch, error)
           await pause(delayMs)
         } else {
           // whatever it says, the lane answers: without this no reserve would be let through to find out
-          failing = false
-          if (!isSerialization(error)) return divide(batch, error)
+          this.#failing = false
+          if (!isSerialization(error)) return this.#divide(batch, error)
         }
       }
     }
   }
 
-  async function divide(batch: readonly Pending[], error: unknown): Promise<void> {
+  async #apply(batch: readonly Pending[]): Promise<void> {
+    const { lane, clock, onFlush } = this.#options
+    const startedMs = clock.monotonicMs()
+    const answers = await lane.apply(batch.map((pending) => pending.operation))
+    assert(answers.length === batch.length, 'the ledger answered another number of operations')
+    this.#failing = false
+    onFlush?.({ size: batch.length, durationMs: clock.monotonicMs() - startedMs })
+    batch.forEach((pending, index) => {
+      const applied = answers[index]
+      assert(applied, 'an operation has no answer')
+      if (!pending.settle) this.#undo(pending, applied)
+      else pending.settle(applied)
+    })
+  }
+
+  #lost(batch: readonly Pending[], error: LaneLost): void {
+    if (!this.#failing) this.#options.onTrouble?.('the ledger lane is lost; the same flush is sent again', error)
+    this.#failing = true
+    this.#loseImpatient(batch)
+    this.#loseImpatient(this.#queue)
+    // a reserve that was never sent and that nobody waits for any more is not made at all
+    this.#queue = this.#queue.filter((pending) => pending.settle !== undefined || !this.#forget(pending))
+  }
+
+  async #divide(batch: readonly Pending[], error: unknown): Promise<void> {
     const [first] = batch
     if (first && batch.length === 1) {
-      options.onTrouble?.(`the ledger refused ${first.operation.operation} of hold ${first.operation.holdId}`, error)
-      abandoned.delete(first.operation.holdId)
+      this.#options.onTrouble?.(
+        `the ledger refused ${first.operation.operation} of hold ${first.operation.holdId}`,
+        error,
+      )
+      this.abandoned.delete(first.operation.holdId)
       first.refuse?.(error)
       return
     }
     const middle = Math.ceil(batch.length / 2)
-    await flush(batch.slice(0, middle))
-    await flush(batch.slice(middle))
+    await this.#flush(batch.slice(0, middle))
+    await this.#flush(batch.slice(middle))
   }
 
   /** Nobody waits for this answer any more. A reserve's work was never begun: the money goes back. */
-  function undo(pending: Pending, applied: Applied): void {
-    const { operation } = pending
+  #undo({ operation }: Pending, applied: Applied): void {
     const { holdId } = operation
     if (operation.operation !== 'reserve' || applied.status !== 'reserved') {
-      abandoned.delete(holdId)
+      this.abandoned.delete(holdId)
       return
     }
-    submit({ operation: 'void', holdId, outcome: 'failed', reason: 'the caller was answered 503 before the hold was known' }).then(
-      () => abandoned.delete(holdId),
-      (error: unknown) => options.onTrouble?.('an abandoned hold is not released yet', error),
+    this.submit({
+      operation: 'void',
+      holdId,
+      outcome: 'failed',
+      reason: 'the caller was answered 503 before the hold was known',
+    }).then(
+      () => this.abandoned.delete(holdId),
+      (error: unknown) => this.#options.onTrouble?.('an abandoned hold is not released yet', error),
     )
   }
 
-  return {
-    submit,
-    abandoned,
-    get depth() {
-      return queue.length + inFlight
-    },
-    get failing() {
-      return failing
-    },
-    async drained(withinMs) {
-      if (!running) return true
-      return await new Promise<boolean>((resolve) => {
-        const timer = setTimeout(() => resolve(false), withinMs)
-        idle.push(() => {
-          clearTimeout(timer)
-          resolve(true)
-        })
-      })
-    },
-    async close() {
-      closed = true
-      await lane.close()
-    },
+  /** True when a reserve could be dropped without a trace; an end never is. */
+  #forget({ operation }: Pending): boolean {
+    return operation.operation === 'reserve' && this.abandoned.delete(operation.holdId)
   }
-}
 
-/** Tells 503 to those who need not wait for a lane that is lost; what they wanted goes on without them. */
-function loseImpatient(waiting: readonly Pending[], limits: { abandoned: Set<bigint>; nowMs: number; patienceMs: number }): void {
-  for (const pending of waiting) {
-    if (!pending.refuse) continue
-    // a reserve is told at once: nothing was begun, and the client may try elsewhere
-    if (pending.operation.operation !== 'reserve' && limits.nowMs - pending.submittedMs < limits.patienceMs) continue
-    limits.abandoned.add(pending.operation.holdId)
-    pending.refuse(new Fault('unavailable', { retryAfterMs: 1000 }))
-    pending.refuse = undefined
-    pending.settle = undefined
+  #loseImpatient(waiting: readonly Pending[]): void {
+    const now = this.#options.clock.monotonicMs()
+    for (const pending of waiting) {
+      if (!pending.refuse) continue
+      // a reserve is told at once: nothing was begun, and the client may try elsewhere
+      if (pending.operation.operation !== 'reserve' && now - pending.submittedMs < this.#options.patienceMs) continue
+      this.abandoned.add(pending.operation.holdId)
+      pending.refuse(new Fault('unavailable', { retryAfterMs: 1000 }))
+      pending.refuse = undefined
+      pending.settle = undefined
+    }
   }
 }
 

@@ -21,7 +21,7 @@ export interface FakeLane extends Lane {
   gate: Promise<void> | undefined
 }
 
-/** A fake lane without holds, whose flushes are all applied. */
+/** A lane over a map in memory whose connection and commits break where a test says so. */
 export function createFakeLane(): FakeLane {
   const holds = new Map<bigint, string>()
   const made = new Map<string, number>()
@@ -30,7 +30,12 @@ export function createFakeLane(): FakeLane {
   function applyOne(operation: Operation): Applied {
     const { holdId } = operation
     const before = holds.get(holdId)
-    const answer = (status: Applied['status']): Applied => ({ status, amountMicro: 1n, availableMicro: 1n, detail: undefined })
+    const answer = (status: Applied['status']): Applied => ({
+      status,
+      amountMicro: 1n,
+      availableMicro: 1n,
+      detail: undefined,
+    })
     if (operation.operation === 'reserve') {
       if (before === undefined) {
         holds.set(holdId, 'reserved')
@@ -40,7 +45,8 @@ export function createFakeLane(): FakeLane {
     }
     if (before === undefined) return answer('hold_not_found')
     if (before !== 'reserved') return answer(before === 'captured' || before === 'voided' ? before : 'already_resolved')
-    const after = operation.operation === 'capture' ? 'captured' : operation.operation === 'void' ? 'voided' : 'usage_unknown'
+    const after =
+      operation.operation === 'capture' ? 'captured' : operation.operation === 'void' ? 'voided' : 'usage_unknown'
     holds.set(holdId, after)
     count(`end ${holdId}`)
     return answer(after)
@@ -58,7 +64,8 @@ export function createFakeLane(): FakeLane {
       await lane.gate
       const fate = lane.fates.shift() ?? 'applied'
       if (fate === 'lost before') throw new LaneLost('lost before the commit')
-      if (operations.some((operation) => lane.poison.has(operation.holdId))) throw Object.assign(new Error('poisoned'), { code: '22003' })
+      if (operations.some((operation) => lane.poison.has(operation.holdId)))
+        throw Object.assign(new Error('poisoned'), { code: '22003' })
       const answers = operations.map(applyOne)
       if (fate === 'lost after') throw new LaneLost('lost after the commit')
       return answers
@@ -70,9 +77,23 @@ export function createFakeLane(): FakeLane {
 
 /** A reserve of one microcredit under this id. */
 export const reserveOf = (holdId: bigint): Operation => ({
-  operation: 'reserve', holdId, requestId: `request ${holdId}`, actorAccountId: 1n, credential: { kind: 'operator', id: 1n },
-  wantedMicro: microcredits(1n), minimumMicro: microcredits(1n), category: 'model', subject: 'test', detail: null,
+  operation: 'reserve',
+  holdId,
+  requestId: `request ${holdId}`,
+  actorAccountId: 1n,
+  credential: { kind: 'operator', id: 1n },
+  wantedMicro: microcredits(1n),
+  minimumMicro: microcredits(1n),
+  category: 'model',
+  subject: 'test',
+  detail: null,
 })
 
 /** A capture of one microcredit of this hold. */
-export const captureOf = (holdId: bigint): Operation => ({ operation: 'capture', holdId, actualMicro: microcredits(1n), outcome: 'success', usage: null })
+export const captureOf = (holdId: bigint): Operation => ({
+  operation: 'capture',
+  holdId,
+  actualMicro: microcredits(1n),
+  outcome: 'success',
+  usage: null,
+})

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { BucketKind, GrantSource } from '../db/schema.ts'
 import type { Database, Tx } from '../db/database.ts'
+import type { BucketKind, GrantSource } from '../db/schema.ts'
 import type { Microcredits } from '../kernel/money.ts'
 
 /** Credits to give, once for each (source, sourceId). */

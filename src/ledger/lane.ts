@@ -26,7 +26,8 @@ const query = {
 }
 
 /** Errors of the server's state, not of the operations: out of space or memory, an IO error, a cancelled or timed out statement, a standby. */
-const isPassing = (error: unknown): boolean => /^(53|58|57014$|55P03$|25006$)/.test(String((error as { code?: unknown } | null)?.code ?? ''))
+const isPassing = (error: unknown): boolean =>
+  /^(53|58|57014$|55P03$|25006$)/.test(String((error as { code?: unknown } | null)?.code ?? ''))
 
 /** A lane over PostgreSQL. It reconnects by itself on the next apply; `answerTimeoutMs` turns a silent server into LaneLost. */
 export function openLane(options: { url: string; processId: bigint; answerTimeoutMs: number }): Lane {
@@ -62,7 +63,10 @@ export function openLane(options: { url: string; processId: bigint; answerTimeou
         timer = setTimeout(() => reject(new LaneLost('the database did not answer in time')), options.answerTimeoutMs)
       })
       try {
-        const answer = current.query<[Status, bigint | null, bigint | null, Record<string, unknown> | null]>({ ...query, values: [payload] })
+        const answer = current.query<[Status, bigint | null, bigint | null, Record<string, unknown> | null]>({
+          ...query,
+          values: [payload],
+        })
         answer.catch(() => undefined) // when the timer won, the late rejection has nobody to tell
         const { rows } = await Promise.race([answer, silent])
         return rows.map(([status, amount, available, detail]) => ({

@@ -11,8 +11,19 @@ afterAll(() => database.drop())
 
 test('a grant is given once for each source, and the audit agrees', async () => {
   await database.sql(`insert into families (id) values (1)`)
-  await database.sql(`insert into accounts (id, account_type, family_id) overriding system value values (1, 'owner', 1)`)
-  const grant = { source: 'operator', sourceId: 'g', accountId: 1n, bucket: 'promo', amountMicro: 5n as never, expiresAt: undefined, reason: 'a test', grantedBy: 'operator:test' } as const
+  await database.sql(
+    `insert into accounts (id, account_type, family_id) overriding system value values (1, 'owner', 1)`,
+  )
+  const grant = {
+    source: 'operator',
+    sourceId: 'g',
+    accountId: 1n,
+    bucket: 'promo',
+    amountMicro: 5n as never,
+    expiresAt: undefined,
+    reason: 'a test',
+    grantedBy: 'operator:test',
+  } as const
   const first = await grantCredits(database.db, grant)
   expect(await grantCredits(database.db, grant)).toEqual({ grantId: first.grantId, repeated: true })
   expect(await database.db.selectFrom('buckets').select('posted_micro').execute()).toEqual([{ posted_micro: 5n }])

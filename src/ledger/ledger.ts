@@ -1,4 +1,4 @@
-import { assert, AssertionFailed } from '../kernel/assert.ts'
+import { AssertionFailed, assert } from '../kernel/assert.ts'
 import { Fault } from '../kernel/errors.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import type { Applier } from './applier.ts'
@@ -15,7 +15,10 @@ export interface Reserved {
 
 /** Why a hold was not granted. `detail` has the numbers: limit, spent, held, required, available. */
 export interface Refused {
-  readonly kind: Extract<Status, 'insufficient_credits' | 'budget_exceeded' | 'unauthorized' | 'account_banned' | 'account_deactivated'>
+  readonly kind: Extract<
+    Status,
+    'insufficient_credits' | 'budget_exceeded' | 'unauthorized' | 'account_banned' | 'account_deactivated'
+  >
   readonly availableMicro: Microcredits
   readonly detail: Readonly<Record<string, unknown>>
 }
@@ -46,7 +49,10 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
 
   async function submit(operation: Operation): Promise<Applied> {
     const applied = await applier.submit(operation)
-    assert(applied.status !== 'conflict' && applied.status !== 'hold_not_found', `hold ${operation.holdId}: ${applied.status}`)
+    assert(
+      applied.status !== 'conflict' && applied.status !== 'hold_not_found',
+      `hold ${operation.holdId}: ${applied.status}`,
+    )
     return applied
   }
 
@@ -56,7 +62,8 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
       const { status, availableMicro } = await submit(operation)
       open.delete(holdId)
       const available = (availableMicro ?? 0n) as Microcredits
-      if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown') return { kind: status, availableMicro: available }
+      if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown')
+        return { kind: status, availableMicro: available }
       assert(status === 'already_resolved', `hold ${holdId} cannot be ${status}`)
       return { kind: 'other', availableMicro: available }
     } catch (error) {
@@ -81,7 +88,10 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
         const { status, amountMicro, availableMicro, detail } = await submit({ operation: 'reserve', ...operation })
         const available = (availableMicro ?? 0n) as Microcredits
         if (status === 'reserved') {
-          assert(amountMicro !== undefined && amountMicro >= operation.minimumMicro && amountMicro <= operation.wantedMicro, `hold ${operation.holdId} is out of its bounds`)
+          assert(
+            amountMicro !== undefined && amountMicro >= operation.minimumMicro && amountMicro <= operation.wantedMicro,
+            `hold ${operation.holdId} is out of its bounds`,
+          )
           return { kind: 'reserved', reserveMicro: amountMicro as Microcredits, availableMicro: available }
         }
         open.delete(operation.holdId)

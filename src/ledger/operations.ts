@@ -50,7 +50,11 @@ export interface MarkUnknown {
 }
 
 /** What one flush of the hot path may carry. */
-export type Operation = Reserve | (Capture & { readonly resolvedBy?: string; readonly reason?: string }) | Void | MarkUnknown
+export type Operation =
+  | Reserve
+  | (Capture & { readonly resolvedBy?: string; readonly reason?: string })
+  | Void
+  | MarkUnknown
 
 /** What `ledger_apply` says of one operation. */
 export interface Applied {
@@ -65,8 +69,19 @@ export interface Applied {
 
 /** Every answer of `ledger_apply`; each is decided in hold.ts. */
 export const statuses = [
-  'reserved', 'insufficient_credits', 'budget_exceeded', 'unauthorized', 'account_banned', 'account_deactivated', 'conflict',
-  'captured', 'voided', 'shortfall', 'usage_unknown', 'already_resolved', 'hold_not_found',
+  'reserved',
+  'insufficient_credits',
+  'budget_exceeded',
+  'unauthorized',
+  'account_banned',
+  'account_deactivated',
+  'conflict',
+  'captured',
+  'voided',
+  'shortfall',
+  'usage_unknown',
+  'already_resolved',
+  'hold_not_found',
 ] as const
 /** One of those answers. */
 export type Status = (typeof statuses)[number]
@@ -74,7 +89,8 @@ export type Status = (typeof statuses)[number]
 const TEXT_MAX = 500
 
 /** Text that PostgreSQL takes: a provider's words may hold what it refuses, and must not keep a hold from ending. */
-const storable = (text: string | undefined): string | undefined => text?.slice(0, TEXT_MAX).toWellFormed().replaceAll('\0', '')
+const storable = (text: string | undefined): string | undefined =>
+  text?.slice(0, TEXT_MAX).toWellFormed().replaceAll('\0', '')
 
 /** The JSON that `ledger_apply` takes for an operation of a process. Amounts are exact: they stay below 2^53. */
 export function wireForm(operation: Operation, processId: bigint): Record<string, unknown> {
@@ -82,18 +98,38 @@ export function wireForm(operation: Operation, processId: bigint): Record<string
   switch (operation.operation) {
     case 'reserve':
       return {
-        operation: 'reserve', id, request_id: operation.requestId, actor_account_id: Number(operation.actorAccountId),
-        credential_kind: operation.credential.kind, credential_id: Number(operation.credential.id),
-        wanted_micro: Number(operation.wantedMicro), minimum_micro: Number(operation.minimumMicro),
-        category: operation.category, subject: operation.subject, process_id: Number(processId), detail: operation.detail,
+        operation: 'reserve',
+        id,
+        request_id: operation.requestId,
+        actor_account_id: Number(operation.actorAccountId),
+        credential_kind: operation.credential.kind,
+        credential_id: Number(operation.credential.id),
+        wanted_micro: Number(operation.wantedMicro),
+        minimum_micro: Number(operation.minimumMicro),
+        category: operation.category,
+        subject: operation.subject,
+        process_id: Number(processId),
+        detail: operation.detail,
       }
     case 'capture':
       return {
-        operation: 'capture', id, actual_micro: Number(operation.actualMicro), outcome: operation.outcome, usage: operation.usage,
-        resolved_by: operation.resolvedBy, reason: storable(operation.reason),
+        operation: 'capture',
+        id,
+        actual_micro: Number(operation.actualMicro),
+        outcome: operation.outcome,
+        usage: operation.usage,
+        resolved_by: operation.resolvedBy,
+        reason: storable(operation.reason),
       }
     case 'void':
-      return { operation: 'void', id, actual_micro: 0, outcome: operation.outcome, resolved_by: operation.resolvedBy, reason: storable(operation.reason) }
+      return {
+        operation: 'void',
+        id,
+        actual_micro: 0,
+        outcome: operation.outcome,
+        resolved_by: operation.resolvedBy,
+        reason: storable(operation.reason),
+      }
     case 'unknown':
       return { operation: 'unknown', id, reason: storable(operation.reason) }
   }

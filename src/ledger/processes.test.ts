@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { captureOf, reserveOf } from './fake-lane.fixture.ts'
 import { heldByState } from './held.ts'
 import { openLane } from './lane.ts'
-import { captureOf, reserveOf } from './fake-lane.fixture.ts'
 import * as processes from './processes.ts'
 
 let database: TestDatabase
@@ -14,13 +14,15 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-const silent = (id: bigint) => database.sql(`update processes set heartbeat_at = now() - interval '31 seconds' where id = $1`, [id])
+const silent = (id: bigint) =>
+  database.sql(`update processes set heartbeat_at = now() - interval '31 seconds' where id = $1`, [id])
 
 test('a process that was taken for gone while it was only cut off is watched again from its next sign of life', async () => {
   const { db } = database
   const self = await processes.register(db, { host: 'here', pid: 1, oldest_hold_id: 0n })
   const other = await processes.register(db, { host: 'elsewhere', pid: 2, oldest_hold_id: 0n })
-  const gone = () => processes.gone(db, { self, host: 'here', isRunning: () => true }).then((rows) => rows.map(({ id }) => id))
+  const gone = () =>
+    processes.gone(db, { self, host: 'here', isRunning: () => true }).then((rows) => rows.map(({ id }) => id))
   expect(await gone()).toEqual([])
   await silent(other)
   expect(await gone()).toEqual([other])
@@ -36,7 +38,11 @@ test('what a gone process left behind is found by its own oldest hold, and not w
   const { db } = database
   const process = await processes.register(db, { host: 'elsewhere', pid: 3, oldest_hold_id: 2n })
   const lane = openLane({ url: database.url, processId: process, answerTimeoutMs: 10_000 })
-  await lane.apply([1n, 2n, 3n, 4n, 5n].map(reserveOf).map((operation) => ({ ...operation, credential: { kind: 'operator' as const, id: 1n } })))
+  await lane.apply(
+    [1n, 2n, 3n, 4n, 5n]
+      .map(reserveOf)
+      .map((operation) => ({ ...operation, credential: { kind: 'operator' as const, id: 1n } })),
+  )
   await lane.apply([captureOf(3n), { operation: 'unknown', holdId: 4n, reason: 'a test' }])
   expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n }, 10)).toEqual([2n, 5n])
   expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n }, 1)).toEqual([2n])

@@ -11,7 +11,10 @@ export interface Gone {
 }
 
 /** Registers this process: its holds carry the id that this gives. */
-export async function register(db: Database, process: { host: string; pid: number; oldest_hold_id: bigint }): Promise<bigint> {
+export async function register(
+  db: Database,
+  process: { host: string; pid: number; oldest_hold_id: bigint },
+): Promise<bigint> {
   const row = await db.insertInto('processes').values(process).returning('id').executeTakeFirstOrThrow()
   return row.id
 }
@@ -34,7 +37,10 @@ export async function end(db: Database, id: bigint): Promise<void> {
  * Processes that are gone: silent for SILENT_AFTER_SECONDS, or on `host` with a pid that `isRunning` denies.
  * A mistake is harmless: a hold that is marked too early is still settled by its process's own capture.
  */
-export async function gone(db: Database, here: { self: bigint; host: string; isRunning: (pid: number) => boolean }): Promise<Gone[]> {
+export async function gone(
+  db: Database,
+  here: { self: bigint; host: string; isRunning: (pid: number) => boolean },
+): Promise<Gone[]> {
   const rows = await db
     .selectFrom('processes')
     .select(['id', 'host', 'pid', 'oldest_hold_id'])
@@ -52,8 +58,12 @@ export async function leftBehind(db: Database, process: Gone, limit: number): Pr
     .select('id')
     .where('id', '>=', process.oldest_hold_id)
     .where('process_id', '=', process.id)
-    .where(({ not, exists, selectFrom }) => not(exists(selectFrom('hold_resolutions').select('hold_id').whereRef('hold_id', '=', 'holds.id'))))
-    .where(({ not, exists, selectFrom }) => not(exists(selectFrom('hold_flags').select('hold_id').whereRef('hold_id', '=', 'holds.id'))))
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('hold_resolutions').select('hold_id').whereRef('hold_id', '=', 'holds.id'))),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('hold_flags').select('hold_id').whereRef('hold_id', '=', 'holds.id'))),
+    )
     .orderBy('id')
     .limit(limit)
     .execute()

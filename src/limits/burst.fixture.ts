@@ -21,9 +21,7 @@ const limiter = createLimiter({
 })
 const quota = { name: 'credential', requests: Number(limit), windowMs: 60_000 }
 for await (const line of createInterface({ input: process.stdin })) {
-  const standings = await Promise.all(
-    Array.from({ length: Number(line) }, () => limiter.take(quota, 'burst')),
-  )
+  const standings = await Promise.all(Array.from({ length: Number(line) }, () => limiter.take(quota, 'burst')))
   process.stdout.write(`${standings.filter((standing) => standing?.allowed).length}\n`)
 }
 await pool.end()

@@ -18,9 +18,7 @@ afterAll(() => database.drop())
 const quota: Quota = { name: 'credential', requests: 600, windowMs: 60_000 }
 
 /** A clock that only moves by hand. */
-function handMoved(
-  startMs = Date.UTC(2030, 0, 1),
-): Clock & { advance(ms: number): void; set(ms: number): void } {
+function handMoved(startMs = Date.UTC(2030, 0, 1)): Clock & { advance(ms: number): void; set(ms: number): void } {
   let atMs = startMs
   let runMs = 0
   return {
@@ -43,12 +41,7 @@ interface Setting {
   readonly keysMax?: number
 }
 
-function limiterOf({
-  db = database.db,
-  clock = handMoved(),
-  troubles = [],
-  keysMax = 1000,
-}: Setting = {}): Limiter {
+function limiterOf({ db = database.db, clock = handMoved(), troubles = [], keysMax = 1000 }: Setting = {}): Limiter {
   return createLimiter({ db, clock, keysMax, onTrouble: (message) => troubles.push(message) })
 }
 
@@ -99,21 +92,16 @@ test('a new window gives the whole quota again, at the moment that was announced
 test('two processes on one database never allow more than the quota together, and a burst gets all of it', async () => {
   const clock = handMoved()
   const [one, other] = [limiterOf({ clock }), limiterOf({ clock })]
-  const [first, second] = await Promise.all([
-    burst(one, 'shared', 1000),
-    burst(other, 'shared', 1000),
-  ])
+  const [first, second] = await Promise.all([burst(one, 'shared', 1000), burst(other, 'shared', 1000)])
   expect(first + second).toBe(600)
 })
 
 test('two operating-system processes never allow more than the quota together under a burst of 2,000', async () => {
   const program = fileURLToPath(new URL('burst.fixture.ts', import.meta.url))
   const processes = [0, 1].map(() => {
-    const child = spawn(
-      process.execPath,
-      [program, database.url, '600', String(Date.UTC(2030, 5, 1))],
-      { stdio: ['pipe', 'pipe', 'inherit'] },
-    )
+    const child = spawn(process.execPath, [program, database.url, '600', String(Date.UTC(2030, 5, 1))], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
     return { child, answers: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
   })
   const sent = (count: number): Promise<number[]> =>
@@ -248,9 +236,7 @@ test('windows that are long over are forgotten, running ones are kept, and no ad
   await taken('203.0.113.7', limiter)
   clock.advance(240_000)
   await taken('203.0.113.8', limiter)
-  await expect
-    .poll(async () => (await database.sql('select from rate_limit_windows')).length)
-    .toBe(1)
+  await expect.poll(async () => (await database.sql('select from rate_limit_windows')).length).toBe(1)
   const rows = await database.sql<{ key: Buffer }>('select key from rate_limit_windows')
   expect(rows.map(({ key }) => key.length)).toEqual([16])
 })

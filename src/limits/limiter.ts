@@ -84,8 +84,7 @@ export function createLimiter({ db, clock, onTrouble, keysMax = KEYS_MAX }: Limi
       return true
     } catch (error) {
       const nowMs = clock.monotonicMs()
-      if (nowMs >= awayUntilMs)
-        onTrouble('the database does not count requests: rate limits are not known', error)
+      if (nowMs >= awayUntilMs) onTrouble('the database does not count requests: rate limits are not known', error)
       awayUntilMs = nowMs + AWAY_MS
       return false
     } finally {
@@ -99,9 +98,7 @@ export function createLimiter({ db, clock, onTrouble, keysMax = KEYS_MAX }: Limi
     pruneAtMs = nowMs + PRUNE_EVERY_MS
     store
       .prune(db, new Date(clock.now().getTime() - PRUNE_AFTER_MS))
-      .catch((error: unknown) =>
-        onTrouble('ended rate limit windows could not be forgotten; it is tried again', error),
-      )
+      .catch((error: unknown) => onTrouble('ended rate limit windows could not be forgotten; it is tried again', error))
   }
 
   return {
@@ -113,9 +110,7 @@ export function createLimiter({ db, clock, onTrouble, keysMax = KEYS_MAX }: Limi
     spent(quota, key) {
       const nowMs = clock.now().getTime()
       const window = windows.known(quota, key, nowMs)
-      return window && window.left === 0 && window.unleased === 0
-        ? standing(window, false, nowMs)
-        : undefined
+      return window && window.left === 0 && window.unleased === 0 ? standing(window, false, nowMs) : undefined
     },
   }
 }
@@ -128,18 +123,14 @@ function rememberWindows(keysMax: number) {
   function known(quota: Quota, key: string, nowMs: number): Window | undefined {
     const window = windows.get(`${quota.name}:${key}`)
     // the second condition: a clock that was set back must not keep a window for longer than it lasts
-    return window && nowMs < window.endsMs && window.endsMs - nowMs <= quota.windowMs
-      ? window
-      : undefined
+    return window && nowMs < window.endsMs && window.endsMs - nowMs <= quota.windowMs ? window : undefined
   }
 
   function begin(quota: Quota, name: string, nowMs: number): Window {
-    if (!windows.delete(name) && windows.size >= keysMax)
-      windows.delete(windows.keys().next().value as string)
+    if (!windows.delete(name) && windows.size >= keysMax) windows.delete(windows.keys().next().value as string)
     // each key has its own rhythm, so that not all leases end in the same moment
     const offset = crc32(name) % quota.windowMs
-    const endsMs =
-      Math.floor((nowMs - offset) / quota.windowMs) * quota.windowMs + offset + quota.windowMs
+    const endsMs = Math.floor((nowMs - offset) / quota.windowMs) * quota.windowMs + offset + quota.windowMs
     const window: Window = {
       key: name,
       quota,
@@ -187,10 +178,7 @@ function hashed(key: string): Buffer {
 async function withinTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`no answer within ${LEASE_TIMEOUT_MS} ms`)),
-      LEASE_TIMEOUT_MS,
-    )
+    timer = setTimeout(() => reject(new Error(`no answer within ${LEASE_TIMEOUT_MS} ms`)), LEASE_TIMEOUT_MS)
   })
   try {
     return await Promise.race([work, late])

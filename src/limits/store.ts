@@ -17,10 +17,7 @@ export interface LeaseRequest {
  * Takes requests out of a window in one atomic statement. Gives how many were leased (0: the window is used up)
  * and how many have been taken in all.
  */
-export async function lease(
-  db: Database,
-  wanted: LeaseRequest,
-): Promise<{ leased: number; taken: number }> {
+export async function lease(db: Database, wanted: LeaseRequest): Promise<{ leased: number; taken: number }> {
   const { key, endsAt, requests, waiting, ahead } = wanted
   const first = Math.min(requests, Math.max(waiting, Math.min(Math.floor(requests / 4), ahead)))
   const { rows } = await sql<{ leased: number; taken: number }>`

@@ -44,10 +44,8 @@ const descriptions: Record<Verb, string> = {
 /** Adds `account ban|unban|deactivate|reactivate`. */
 export function accountStatusCommands(account: Command, around: ProgramSurroundings): void {
   for (const verb of Object.keys(steps) as Verb[]) {
-    withReason(
-      withJson(account.command(`${verb} <account>`).description(descriptions[verb])),
-    ).action((named: string, options: { reason: string; json?: boolean }) =>
-      change(around, verb, named, options),
+    withReason(withJson(account.command(`${verb} <account>`).description(descriptions[verb]))).action(
+      (named: string, options: { reason: string; json?: boolean }) => change(around, verb, named, options),
     )
   }
 }
@@ -62,10 +60,7 @@ async function change(
     const account = await findAccount(db, named)
     const step: Step = steps[verb][account.status]
     if (typeof step === 'object' && 'refused' in step)
-      throw new OperatorFault(
-        exitCodes.conflict,
-        `Account ${account.id} was left as it is. ${step.refused}`,
-      )
+      throw new OperatorFault(exitCodes.conflict, `Account ${account.id} was left as it is. ${step.refused}`)
     if (step !== 'already')
       await db.transaction().execute(async (tx) => {
         await setStatus(tx, account.id, step.to)

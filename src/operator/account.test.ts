@@ -62,8 +62,7 @@ test('show lists buckets, keys and held Credits with both units', async () => {
   await terminal.run(['credits', 'grant', id, '1', '--reason', 'test', '--bucket', 'bonus'])
   await terminal.run(['key', 'create', id, '--name', 'laptop', '--daily', '0.5', '--quiet'])
   const key =
-    (await terminal.run(['key', 'list', id, '--json'])).json<{ keys: Array<{ id: number }> }>()
-      .keys[0]?.id ?? 0
+    (await terminal.run(['key', 'list', id, '--json'])).json<{ keys: Array<{ id: number }> }>().keys[0]?.id ?? 0
   const shown = await terminal.run(['account', 'show', id])
   expect(masked(shown.out, { id, key })).toMatchInlineSnapshot(`
     "account  <id>
@@ -90,10 +89,7 @@ test('show lists buckets, keys and held Credits with both units', async () => {
 test('an expired bucket counts in the balance but not in what is available', async () => {
   const id = await newAccount()
   await terminal.run(['credits', 'grant', id, '1', '--reason', 'test', '--expires', '1h'])
-  await database.sql(
-    `update buckets set expires_at = now() - interval '1 s' where account_id = $1`,
-    [id],
-  )
+  await database.sql(`update buckets set expires_at = now() - interval '1 s' where account_id = $1`, [id])
   expect((await terminal.run(['account', 'show', id, '--json'])).json()).toMatchObject({
     balance_micro: 1_000_000,
     available_micro: 0,
@@ -156,10 +152,7 @@ test('an account that is not there is not found by any verb', async () => {
 })
 
 test('an e-mail address of several accounts names none of them', async () => {
-  const ids = [
-    await newAccount('--email', 'both@example.com'),
-    await newAccount('--email', 'both@example.com'),
-  ]
+  const ids = [await newAccount('--email', 'both@example.com'), await newAccount('--email', 'both@example.com')]
   expect(await terminal.run(['account', 'show', 'both@example.com'])).toMatchObject({
     exitCode: 5,
     err: expect.stringContaining(ids.join(', ')),

@@ -3,7 +3,8 @@ import { getAddress, isAddress } from 'viem'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Database } from '../db/database.ts'
 import type { AccountType } from '../db/schema.ts'
-import { type AccountRow, find, findByWallet, insert } from '../identity/accounts/store.ts'
+import { type AccountRow, accountOfWallet, find, insert } from '../identity/accounts/store.ts'
+import { accountRoleCommand } from './account-role.ts'
 import { accountStatusCommands } from './account-status.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
@@ -18,13 +19,11 @@ import * as keys from './store/keys.ts'
 /** Keys and Agents of one account that are shown at most. */
 const SHOWN_MAX = 100
 
-/** `farebox account create|show|ban|unban|deactivate|reactivate`. */
+/** `farebox account create|show|ban|unban|deactivate|reactivate|role`. */
 export const accountCommands: AddCommands = (program, around) => {
   const account = program.command('account').description('owners and Agents')
   withJson(account.command('create').description('create an account'))
-    .addOption(
-      new Option('--type <type>', 'who it is').choices(['owner', 'agent']).makeOptionMandatory(),
-    )
+    .addOption(new Option('--type <type>', 'who it is').choices(['owner', 'agent']).makeOptionMandatory())
     .option('--wallet <address>', 'wallet address, unique', parseWallet)
     .option('--email <address>', 'e-mail address', parseEmail)
     .option('--label <text>', 'a name for people', parseText)
@@ -32,11 +31,10 @@ export const accountCommands: AddCommands = (program, around) => {
   withJson(
     account
       .command('show <account>')
-      .description(
-        'show an account (id, wallet or e-mail address): balance by bucket, keys, link, holds',
-      ),
+      .description('show an account (id, wallet or e-mail address): balance by bucket, keys, link, holds'),
   ).action((named: string, options: { json?: boolean }) => show(around, named, options))
   accountStatusCommands(account, around)
+  accountRoleCommand(account, around)
 }
 
 interface NewAccount {
@@ -67,7 +65,7 @@ async function insertAccount(db: Database, wanted: NewAccount): Promise<bigint> 
     return await db.transaction().execute((tx) => insert(tx, row))
   } catch (cause) {
     if (wanted.wallet === undefined || (cause as { code?: unknown }).code !== '23505') throw cause
-    const holder = await findByWallet(db, wanted.wallet)
+    const holder = await accountOfWallet(db, wanted.wallet)
     throw new OperatorFault(
       exitCodes.conflict,
       `That wallet belongs to account ${holder?.id}. See it by \`farebox account show ${holder?.id}\`.`,
@@ -76,11 +74,7 @@ async function insertAccount(db: Database, wanted: NewAccount): Promise<bigint> 
   }
 }
 
-async function show(
-  around: ProgramSurroundings,
-  named: string,
-  options: { json?: boolean },
-): Promise<void> {
+async function show(around: ProgramSurroundings, named: string, options: { json?: boolean }): Promise<void> {
   await withDatabase(around, 'reading the account', async ({ db }) => {
     const account = await findAccount(db, named)
     const buckets = await store.buckets(db, account.id)
@@ -157,16 +151,11 @@ const bucketRow = (bucket: store.BucketRow): string[] => [
   bucket.kind,
   amount(bucket.posted_micro),
   amount(bucket.held_micro),
-  bucket.expires_at === null
-    ? 'never'
-    : `${time(bucket.expires_at)}${bucket.expired ? ' (expired)' : ''}`,
+  bucket.expires_at === null ? 'never' : `${time(bucket.expires_at)}${bucket.expired ? ' (expired)' : ''}`,
 ]
 
-const section = (
-  title: string,
-  head: readonly string[],
-  rows: ReadonlyArray<readonly string[]>,
-): string => (rows.length === 0 ? '' : `\n${title}\n${table(head, rows)}`)
+const section = (title: string, head: readonly string[], rows: ReadonlyArray<readonly string[]>): string =>
+  rows.length === 0 ? '' : `\n${title}\n${table(head, rows)}`
 
 function accountData(account: AccountRow) {
   return { ...account, wallet_address: shownWallet(account) }
@@ -177,16 +166,12 @@ function accountFields(account: AccountRow): Array<readonly [string, string | nu
     ['account', String(account.id)],
     ['type', account.account_type],
     ['status', account.status],
+    ['role', account.role === 'admin' ? 'admin' : null],
     ['wallet', shownWallet(account)],
     ['e-mail', account.email],
     ['label', account.label],
     ['created', time(account.created_at)],
-    [
-      'owner',
-      account.owner_account_id === null
-        ? null
-        : `${account.owner_account_id} (${account.billing_mode})`,
-    ],
+    ['owner', account.owner_account_id === null ? null : `${account.owner_account_id} (${account.billing_mode})`],
   ]
 }
 

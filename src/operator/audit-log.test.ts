@@ -85,9 +85,7 @@ test('the export is one JSON object a line, oldest first, each with the hash of 
     .split('\n')
     .map((line) => JSON.parse(line) as { id: number; hash: string; previous_hash: string })
   expect(rows.map(({ id }) => id)).toEqual([1, 2, 3])
-  expect(rows.slice(1).map((row) => row.previous_hash)).toEqual(
-    rows.slice(0, 2).map((row) => row.hash),
-  )
+  expect(rows.slice(1).map((row) => row.previous_hash)).toEqual(rows.slice(0, 2).map((row) => row.hash))
 })
 
 test('verify prints a head to note, finds it again, and ends with 1 when the log was changed', async () => {
@@ -98,9 +96,7 @@ test('verify prints a head to note, finds it again, and ends with 1 when the log
     exitCode: 0,
     out,
   })
-  expect(
-    await terminal.run(['audit-log', 'verify', '--head', `3:${'0'.repeat(64)}`]),
-  ).toMatchObject({ exitCode: 1 })
+  expect(await terminal.run(['audit-log', 'verify', '--head', `3:${'0'.repeat(64)}`])).toMatchObject({ exitCode: 1 })
   await database.sql(
     `alter table audit_log disable trigger append_only; update audit_log set reason = 'nothing' where id = 3`,
   )

@@ -2,12 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { type Action, actions } from '../identity/audit-log/actions.ts'
 import { exported } from '../identity/audit-log/chain.ts'
-import {
-  exportAuditLog,
-  listAuditLog,
-  type Verification,
-  verifyAuditLog,
-} from '../identity/audit-log/service.ts'
+import { exportAuditLog, listAuditLog, type Verification, verifyAuditLog } from '../identity/audit-log/service.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { parseLimit, parseText, withJson } from './options.ts'
 import { print, table } from './output.ts'
@@ -24,9 +19,7 @@ interface ListOptions {
 
 /** `farebox audit-log list|verify|export`: who did what, and whether that is still what was written down. */
 export const auditLogCommands: AddCommands = (program, around) => {
-  const log = program
-    .command('audit-log')
-    .description('what operators, accounts and the server did')
+  const log = program.command('audit-log').description('what operators, accounts and the server did')
   addList(log, around)
   addVerify(log, around)
   log
@@ -41,11 +34,7 @@ export const auditLogCommands: AddCommands = (program, around) => {
 
 function addList(log: Command, around: ProgramSurroundings): void {
   withJson(log.command('list').description('show the newest entries, newest first'))
-    .option(
-      '--actor <actor>',
-      'only what this one did: operator:<name>, or the id of an account',
-      parseText,
-    )
+    .option('--actor <actor>', 'only what this one did: operator:<name>, or the id of an account', parseText)
     .option('--action <action>', 'only this, such as ban.account', parseAction)
     .option('--target <kind:id>', 'only what was done to this, such as account:7', parseTarget)
     .option('--limit <n>', 'how many at most', parseLimit, 50)
@@ -71,9 +60,7 @@ function addList(log: Command, around: ProgramSurroundings): void {
           text:
             rows.length === 0
               ? 'No entry matches.'
-              : table(['ID', 'AT', 'BY', 'ACTION', 'TARGET', 'BEFORE', 'AFTER', 'REASON'], lines, [
-                  'ID',
-                ]),
+              : table(['ID', 'AT', 'BY', 'ACTION', 'TARGET', 'BEFORE', 'AFTER', 'REASON'], lines, ['ID']),
         },
       )
     })
@@ -87,15 +74,9 @@ function addVerify(log: Command, around: ProgramSurroundings): void {
         'check every entry against the one before it; exit code 1 when one was changed, removed, added or moved',
       ),
   )
-    .option(
-      '--head <id:hash>',
-      'a head that an earlier run printed, which must still be in the log',
-      parseHead,
-    )
+    .option('--head <id:hash>', 'a head that an earlier run printed, which must still be in the log', parseHead)
     .action(async ({ head, json }: { head?: Head; json?: boolean }) => {
-      const found = await withDatabase(around, 'checking the audit log', ({ db }) =>
-        verifyAuditLog(db, head),
-      )
+      const found = await withDatabase(around, 'checking the audit log', ({ db }) => verifyAuditLog(db, head))
       const { broken, rows } = found
       print(
         around,

@@ -10,17 +10,10 @@ export const auditCommands: AddCommands = (program, around) => {
   withJson(
     program
       .command('audit')
-      .description(
-        'derive every balance again and list what differs; exit code 1 when anything does',
-      ),
+      .description('derive every balance again and list what differs; exit code 1 when anything does'),
   ).action(async (options: { json?: boolean }) => {
     const findings = await withDatabase(around, 'auditing the ledger', ({ db }) => auditLedger(db))
-    const rows = findings.map((finding) => [
-      finding.check_name,
-      finding.subject,
-      finding.expected,
-      finding.found,
-    ])
+    const rows = findings.map((finding) => [finding.check_name, finding.subject, finding.expected, finding.found])
     print(around, options, {
       data: { findings },
       text:

@@ -12,9 +12,7 @@ import { readConfig, readWiring } from './settings.ts'
 
 /** `farebox config check|show`. */
 export const configCommands: AddCommands = (program, around) => {
-  const config = program
-    .command('config')
-    .description('check and show the settings: environment and farebox.yaml')
+  const config = program.command('config').description('check and show the settings: environment and farebox.yaml')
   const mode = () =>
     new Option(
       '--mode <mode>',

@@ -70,9 +70,7 @@ test('a repeat with the same --idempotency gives nothing and says so; without it
   const repeat = await grant('1', '--reason', 'a', '--idempotency', 'ticket-2', '--json')
   expect(repeat).toMatchObject({ exitCode: 0 })
   expect(repeat.json()).toMatchObject({ repeated: true, grant: { id: first.grant.id } })
-  expect((await grant('1', '--reason', 'a', '--idempotency', 'ticket-2')).out).toContain(
-    'nothing was given again',
-  )
+  expect((await grant('1', '--reason', 'a', '--idempotency', 'ticket-2')).out).toContain('nothing was given again')
   expect(await granted()).toEqual(before)
   await grant('1', '--reason', 'a')
   expect(await granted()).not.toEqual(before)
@@ -86,9 +84,9 @@ test('the same --idempotency for another grant is a conflict', async () => {
     out: '',
     err: expect.stringContaining('Nothing was given'),
   })
-  expect(
-    await grant('1', '--reason', 'a', '--bucket', 'bonus', '--idempotency', 'ticket-3'),
-  ).toMatchObject({ exitCode: 5 })
+  expect(await grant('1', '--reason', 'a', '--bucket', 'bonus', '--idempotency', 'ticket-3')).toMatchObject({
+    exitCode: 5,
+  })
   expect(await granted()).toEqual(before)
 })
 

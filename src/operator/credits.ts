@@ -26,24 +26,10 @@ export const creditsCommands: AddCommands = (program, around) => {
     .addArgument(new Argument('<account>', 'id, wallet or e-mail address'))
     .addArgument(new Argument('<credits>', 'such as 12.5').argParser(parseCredits))
     // purchased and refunded Credits come only from payments and refunds
-    .addOption(
-      new Option('--bucket <kind>', 'which kind of Credits')
-        .choices(['promo', 'bonus'])
-        .default('promo'),
-    )
-    .option(
-      '--expires <when>',
-      '90d, 12h, a date or an RFC 3339 time (default: never)',
-      parseExpiry(around.clock),
-    )
-    .option(
-      '--idempotency <id>',
-      'grants once for each id, however often the command is run',
-      parseText,
-    )
-    .action((account: string, micro: Microcredits, options: Wanted) =>
-      grant(around, account, micro, options),
-    )
+    .addOption(new Option('--bucket <kind>', 'which kind of Credits').choices(['promo', 'bonus']).default('promo'))
+    .option('--expires <when>', '90d, 12h, a date or an RFC 3339 time (default: never)', parseExpiry(around.clock))
+    .option('--idempotency <id>', 'grants once for each id, however often the command is run', parseText)
+    .action((account: string, micro: Microcredits, options: Wanted) => grant(around, account, micro, options))
 }
 
 async function grant(
@@ -52,8 +38,7 @@ async function grant(
   amountMicro: Microcredits,
   options: Wanted,
 ): Promise<void> {
-  if (amountMicro === 0n)
-    throw new OperatorFault(exitCodes.usage, 'Nothing to give: the amount is 0 Credits.')
+  if (amountMicro === 0n) throw new OperatorFault(exitCodes.usage, 'Nothing to give: the amount is 0 Credits.')
   await withDatabase(around, 'granting Credits', async ({ db, actor }) => {
     const account = await findAccount(db, named)
     const id = options.idempotency ?? around.random.uuid()
@@ -85,11 +70,7 @@ async function grant(
     })
     const given = await store.read(db, grantId)
     // the expiry may be meant from now (90d), so it is not compared
-    if (
-      given.account_id !== account.id ||
-      given.amount_micro !== amountMicro ||
-      given.bucket !== options.bucket
-    ) {
+    if (given.account_id !== account.id || given.amount_micro !== amountMicro || given.bucket !== options.bucket) {
       throw new OperatorFault(
         exitCodes.conflict,
         `--idempotency ${id} was used for another grant: ${amount(given.amount_micro)}, ${given.bucket}, to account ${given.account_id} (grant ${grantId}). Nothing was given now; use a new id.`,
@@ -107,9 +88,7 @@ async function grant(
     ])
     print(around, options, {
       data: { grant: given, idempotency: id, repeated },
-      text: repeated
-        ? `Given before, at ${time(given.created_at)}; nothing was given again.\n${said}`
-        : said,
+      text: repeated ? `Given before, at ${time(given.created_at)}; nothing was given again.\n${said}` : said,
     })
   })
 }

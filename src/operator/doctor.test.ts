@@ -17,10 +17,7 @@ beforeAll(async () => {
   terminal = openTerminal({ DATABASE_URL: database.url })
   production = {
     HOST: '127.0.0.1',
-    FAREBOX_CONFIG: configured(
-      'shipped.yaml',
-      shipped().replace('allow_demo: false', 'allow_demo: true'),
-    ),
+    FAREBOX_CONFIG: configured('shipped.yaml', shipped().replace('allow_demo: false', 'allow_demo: true')),
   }
 })
 afterAll(async () => {
@@ -96,9 +93,7 @@ test('a model that is sold below its cost is a loss in prices and a failure for 
     .replace('allow_demo: false', 'allow_demo: true')
     .replace(/cost: #.*\n.*\n.*/, 'cost: { input_micro_per_m: 300000, output_micro_per_m: 300000 }')
   const environment = { ...production, FAREBOX_CONFIG: configured('loss.yaml', dear) }
-  expect((await terminal.run(['prices', 'show'], { environment })).out).toMatch(
-    /demo-chat .*-100\.0 % LOSS +50\.0 %/,
-  )
+  expect((await terminal.run(['prices', 'show'], { environment })).out).toMatch(/demo-chat .*-100\.0 % LOSS +50\.0 %/)
   expect(await terminal.run(['doctor', '--offline'], { environment })).toMatchObject({
     exitCode: 1,
     out: expect.stringContaining('sold below cost: demo-chat'),

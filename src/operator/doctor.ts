@@ -17,9 +17,7 @@ export const doctorCommands: AddCommands = (program, around) => {
   withJson(
     program
       .command('doctor')
-      .description(
-        'check settings, database, ledger, providers, prices, clocks and disk; changes nothing',
-      ),
+      .description('check settings, database, ledger, providers, prices, clocks and disk; changes nothing'),
   )
     .option('--offline', 'connect to no provider')
     .action(async (options: { json?: boolean; offline?: boolean }) => {

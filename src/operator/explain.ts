@@ -3,15 +3,9 @@ import { LaneLost } from '../ledger/lane.ts'
 import { type ExitCode, exitCodes, OperatorFault } from './exit-codes.ts'
 
 /** What PostgreSQL's refusals mean to an operator, by the beginning of their SQLSTATE. */
-const databaseRefusals: ReadonlyArray<
-  readonly [state: string, exitCode: ExitCode, message: string]
-> = [
+const databaseRefusals: ReadonlyArray<readonly [state: string, exitCode: ExitCode, message: string]> = [
   ['28', exitCodes.auth, 'The database refuses this user or password. Correct DATABASE_URL.'],
-  [
-    '3D000',
-    exitCodes.failed,
-    'There is no such database on the server. Create it, or correct DATABASE_URL.',
-  ],
+  ['3D000', exitCodes.failed, 'There is no such database on the server. Create it, or correct DATABASE_URL.'],
   [
     '42501',
     exitCodes.auth,
@@ -19,21 +13,9 @@ const databaseRefusals: ReadonlyArray<
   ],
   // the application role is not there, or not granted: migrate makes and grants it
   ['22023', exitCodes.failed, 'The database is not prepared for Farebox. Run `farebox migrate`.'],
-  [
-    '42P01',
-    exitCodes.failed,
-    'The database has not the schema of this program. Run `farebox migrate`.',
-  ],
-  [
-    '42883',
-    exitCodes.failed,
-    'The database has not the functions of this program. Run `farebox migrate`.',
-  ],
-  [
-    '42703',
-    exitCodes.failed,
-    'The database has the schema of another version. Run `farebox migrate`.',
-  ],
+  ['42P01', exitCodes.failed, 'The database has not the schema of this program. Run `farebox migrate`.'],
+  ['42883', exitCodes.failed, 'The database has not the functions of this program. Run `farebox migrate`.'],
+  ['42703', exitCodes.failed, 'The database has the schema of another version. Run `farebox migrate`.'],
   [
     '57014',
     exitCodes.failed,
@@ -57,9 +39,7 @@ export function explain(error: unknown): { message: string; exitCode: ExitCode }
     }
   }
   const state = String((error as { code?: unknown } | null)?.code ?? '')
-  const known = databaseRefusals.find(
-    ([beginning]) => /^[0-9A-Z]{5}$/.test(state) && state.startsWith(beginning),
-  )
+  const known = databaseRefusals.find(([beginning]) => /^[0-9A-Z]{5}$/.test(state) && state.startsWith(beginning))
   if (known) return { message: known[2], exitCode: known[1] }
   if (isConnectionLost(error)) {
     return {

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts'
-import { type AccountRow, find, findByWallet } from '../identity/accounts/store.ts'
+import { type AccountRow, accountOfWallet, find } from '../identity/accounts/store.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import * as store from './store/accounts.ts'
 
@@ -19,7 +19,7 @@ export async function findAccount(db: Database, named: string): Promise<AccountR
 
 async function idOf(db: Database, named: string): Promise<bigint | undefined> {
   if (/^\d{1,16}$/.test(named)) return BigInt(named)
-  if (/^0x[0-9a-f]{40}$/i.test(named)) return (await findByWallet(db, named))?.id
+  if (/^0x[0-9a-f]{40}$/i.test(named)) return (await accountOfWallet(db, named))?.id
   if (!named.includes('@')) {
     throw new OperatorFault(
       exitCodes.usage,

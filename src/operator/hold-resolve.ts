@@ -29,11 +29,7 @@ interface Decision {
 /** Adds `hold resolve`: the one way by which a hold of unknown cost ends. The ledger decides, not this program. */
 export function holdResolveCommand(hold: Command, around: ProgramSurroundings): void {
   withReason(
-    withJson(
-      hold
-        .command('resolve <hold>')
-        .description('end a hold of unknown cost, by its id or its request id'),
-    ),
+    withJson(hold.command('resolve <hold>').description('end a hold of unknown cost, by its id or its request id')),
   )
     .addOption(
       new Option('--actual <micro>', 'charge this much, in microcredits, and give the rest back')
@@ -53,11 +49,7 @@ export function holdResolveCommand(hold: Command, around: ProgramSurroundings): 
     .action((named: string, decision: Decision) => resolve(around, named, decision))
 }
 
-async function resolve(
-  around: ProgramSurroundings,
-  named: string,
-  decision: Decision,
-): Promise<void> {
+async function resolve(around: ProgramSurroundings, named: string, decision: Decision): Promise<void> {
   if (decision.actual === undefined && !decision.release) {
     throw new OperatorFault(
       exitCodes.usage,
@@ -97,10 +89,7 @@ async function resolve(
         `Nothing was charged: ${amount(charged)} is more than the ${amount(hold.reserve_micro)} held, and account ${hold.actor_account_id} cannot pay the rest. Hold ${hold.id} now waits as shortfall for its payers to authorize.`,
       )
     }
-    assert(
-      applied.status === 'captured' || applied.status === 'voided',
-      `hold ${hold.id} cannot be ${applied.status}`,
-    )
+    assert(applied.status === 'captured' || applied.status === 'voided', `hold ${hold.id} cannot be ${applied.status}`)
     await record(session, around.userName, hold, decision)
     const returned = charged < hold.reserve_micro ? hold.reserve_micro - charged : 0n
     print(around, decision, {
@@ -121,12 +110,7 @@ async function resolve(
 }
 
 /** The resolution itself names who and why; this row puts it in the chain of the audit log. */
-async function record(
-  session: Session,
-  name: string,
-  hold: HoldRow,
-  decision: Decision,
-): Promise<void> {
+async function record(session: Session, name: string, hold: HoldRow, decision: Decision): Promise<void> {
   await session.db.transaction().execute((tx) =>
     recordAction(tx, {
       actor: { kind: 'operator', name },

@@ -32,9 +32,10 @@ async function heldAccount(state: 'running' | 'usage_unknown' = 'usage_unknown',
 }
 
 const balanceOf = async (account: string) => {
-  const { balance_micro, held_micro } = (
-    await terminal.run(['account', 'show', account, '--json'])
-  ).json<{ balance_micro: number; held_micro: number }>()
+  const { balance_micro, held_micro } = (await terminal.run(['account', 'show', account, '--json'])).json<{
+    balance_micro: number
+    held_micro: number
+  }>()
   return { balance_micro, held_micro }
 }
 const resolve = (...args: string[]) => terminal.run(['hold', 'resolve', ...args])
@@ -43,9 +44,7 @@ test('the list shows what waits and why, of one account when asked, and leaves o
   const waiting = await heldAccount()
   const running = await heldAccount('running')
   const listed = await terminal.run(['hold', 'list', '--account', waiting.account])
-  expect(
-    masked(listed.out, { hold: waiting.hold, account: waiting.account }),
-  ).toMatchInlineSnapshot(`
+  expect(masked(listed.out, { hold: waiting.hold, account: waiting.account })).toMatchInlineSnapshot(`
     "  ID  STATE  AGE  ACCOUNT  MODEL  HELD  COST  REQUEST  PROCESS  WHY
     <hold>  usage_unknown  <age>  <account>  demo-chat  0.001  ?  <request>  server:42  the connection broke
 
@@ -56,9 +55,7 @@ test('the list shows what waits and why, of one account when asked, and leaves o
   }>()
   expect(all.holds.map(({ id }) => id)).toContain(Number(waiting.hold))
   expect(all.holds.map(({ id }) => id)).not.toContain(Number(running.hold))
-  expect((await terminal.run(['hold', 'list', '--account', running.account])).out).toBe(
-    'No hold waits.\n',
-  )
+  expect((await terminal.run(['hold', 'list', '--account', running.account])).out).toBe('No hold waits.\n')
 })
 
 test('a hold is shown by its id and by its request id, with who pays and what to do next', async () => {
@@ -111,9 +108,7 @@ test('resolving with --actual charges exactly that, once, and records who and wh
     },
   ])
   expect(
-    await resolve(hold, '--actual', '300', '--reason', 'again', '--json').then((again) =>
-      again.json(),
-    ),
+    await resolve(hold, '--actual', '300', '--reason', 'again', '--json').then((again) => again.json()),
   ).toMatchObject({ changed: false, charged_micro: 300 })
   expect(await resolve(hold, '--actual', '400', '--reason', 'again')).toMatchObject({
     exitCode: 5,
@@ -135,10 +130,7 @@ test('resolving with --release charges nothing and gives everything back', async
   )
   expect(await balanceOf(account)).toEqual({ balance_micro: 1_000_000, held_micro: 0 })
   expect(
-    await database.sql(
-      'select kind, resolved_by, reason from hold_resolutions where hold_id = $1',
-      [hold],
-    ),
+    await database.sql('select kind, resolved_by, reason from hold_resolutions where hold_id = $1', [hold]),
   ).toEqual([{ kind: 'voided', resolved_by: 'operator:ada', reason: 'the provider never saw it' }])
   expect(await auditLedger(database.db)).toEqual([])
 })
@@ -151,9 +143,10 @@ test('more than was held is charged only when that is said, and then from the ca
     err: expect.stringContaining('--above-hold'),
   })
   expect(await balanceOf(account)).toEqual({ balance_micro: 1_000_000, held_micro: 1000 })
-  expect(
-    (await resolve(hold, '--actual', '5000', '--above-hold', '--reason', 'x', '--json')).json(),
-  ).toMatchObject({ charged_micro: 5000, returned_micro: 0 })
+  expect((await resolve(hold, '--actual', '5000', '--above-hold', '--reason', 'x', '--json')).json()).toMatchObject({
+    charged_micro: 5000,
+    returned_micro: 0,
+  })
   expect(await balanceOf(account)).toEqual({ balance_micro: 995_000, held_micro: 0 })
   expect(await auditLedger(database.db)).toEqual([])
 })
@@ -173,9 +166,9 @@ test('what nobody can pay becomes a shortfall, charges nothing, and cannot be re
     })
   }
   expect(await balanceOf(account)).toEqual({ balance_micro: 2000, held_micro: 1000 })
-  expect(
-    (await terminal.run(['hold', 'list', '--account', account, '--json'])).json(),
-  ).toMatchObject({ holds: [{ state: 'shortfall', actual_micro: 5000 }] })
+  expect((await terminal.run(['hold', 'list', '--account', account, '--json'])).json()).toMatchObject({
+    holds: [{ state: 'shortfall', actual_micro: 5000 }],
+  })
   expect(await auditLedger(database.db)).toEqual([])
 })
 

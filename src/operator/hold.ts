@@ -11,22 +11,18 @@ import * as store from './store/holds.ts'
 
 /** `farebox hold list|show|resolve`. */
 export const holdCommands: AddCommands = (program, around) => {
-  const hold = program
-    .command('hold')
-    .description('Credits that calls set aside, and that wait for a decision')
+  const hold = program.command('hold').description('Credits that calls set aside, and that wait for a decision')
   withJson(
     hold
       .command('list')
-      .description(
-        'list the holds that wait, oldest first: usage_unknown for you, shortfall for their payers',
-      ),
+      .description('list the holds that wait, oldest first: usage_unknown for you, shortfall for their payers'),
   )
     .option('--account <account>', 'only of this account (id, wallet or e-mail address)')
     .option('--limit <n>', 'how many', parseLimit, 100)
     .action((options: ListOptions) => list(around, options))
-  withJson(
-    hold.command('show <hold>').description('show a hold, by its id or its request id'),
-  ).action((named: string, options: { json?: boolean }) => show(around, named, options))
+  withJson(hold.command('show <hold>').description('show a hold, by its id or its request id')).action(
+    (named: string, options: { json?: boolean }) => show(around, named, options),
+  )
   holdResolveCommand(hold, around)
 }
 
@@ -38,8 +34,7 @@ interface ListOptions {
 
 async function list(around: ProgramSurroundings, options: ListOptions): Promise<void> {
   await withDatabase(around, 'listing holds', async ({ db }) => {
-    const accountId =
-      options.account === undefined ? undefined : (await findAccount(db, options.account)).id
+    const accountId = options.account === undefined ? undefined : (await findAccount(db, options.account)).id
     const found = await store.waiting(db, { accountId, limit: options.limit + 1 })
     const holds = found.slice(0, options.limit)
     const rows = holds.map((hold) => [
@@ -54,18 +49,7 @@ async function list(around: ProgramSurroundings, options: ListOptions): Promise<
       hold.process ?? '-',
       hold.flag_detail ?? '',
     ])
-    const head = [
-      'ID',
-      'STATE',
-      'AGE',
-      'ACCOUNT',
-      'MODEL',
-      'HELD',
-      'COST',
-      'REQUEST',
-      'PROCESS',
-      'WHY',
-    ]
+    const head = ['ID', 'STATE', 'AGE', 'ACCOUNT', 'MODEL', 'HELD', 'COST', 'REQUEST', 'PROCESS', 'WHY']
     const more = found.length > holds.length ? '\nThere are more: raise --limit.' : ''
     print(around, options, {
       data: { holds: holds.map(holdData), has_more: found.length > holds.length },
@@ -77,19 +61,11 @@ async function list(around: ProgramSurroundings, options: ListOptions): Promise<
   })
 }
 
-async function show(
-  around: ProgramSurroundings,
-  named: string,
-  options: { json?: boolean },
-): Promise<void> {
+async function show(around: ProgramSurroundings, named: string, options: { json?: boolean }): Promise<void> {
   await withDatabase(around, 'reading the hold', async ({ db }) => {
     const hold = await findHold(db, named)
     const parts = await store.allocations(db, hold.id)
-    const rows = parts.map((part) => [
-      String(part.payer_account_id),
-      part.kind,
-      amount(part.amount_micro),
-    ])
+    const rows = parts.map((part) => [String(part.payer_account_id), part.kind, amount(part.amount_micro)])
     print(around, options, {
       data: { hold: holdData(hold), detail: hold.detail, allocations: parts },
       text: `${fields(holdFields(hold))}\n\nPaid from\n${table(['ACCOUNT', 'BUCKET', 'AMOUNT'], rows)}${next(hold)}`,

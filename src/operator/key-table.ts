@@ -14,15 +14,11 @@ export function keyTable(keys: readonly KeyMetadata[]): string {
     key.expires_at === null ? 'never' : time(key.expires_at),
     budgetText(key) ?? 'none',
   ])
-  return table(
-    ['ID', 'KEY', 'NAME', 'STATUS', 'CREATED', 'LAST USED', 'EXPIRES', 'BUDGET IN CREDITS'],
-    rows,
-  )
+  return table(['ID', 'KEY', 'NAME', 'STATUS', 'CREATED', 'LAST USED', 'EXPIRES', 'BUDGET IN CREDITS'], rows)
 }
 
 /** What may be shown of a key. */
-export const shortKey = (key: Pick<KeyMetadata, 'prefix' | 'last4'>): string =>
-  `${key.prefix}…${key.last4}`
+export const shortKey = (key: Pick<KeyMetadata, 'prefix' | 'last4'>): string => `${key.prefix}…${key.last4}`
 
 /** The limits of a key's budget; undefined when it has none. */
 export function budgetText(key: KeyMetadata): string | undefined {
@@ -32,8 +28,6 @@ export function budgetText(key: KeyMetadata): string | undefined {
     ['monthly', key.monthly_micro],
     ['total', key.total_micro],
   ] as const
-  const set = limits.flatMap(([name, micro]) =>
-    micro === null ? [] : [`${inCredits(micro)} ${name}`],
-  )
+  const set = limits.flatMap(([name, micro]) => (micro === null ? [] : [`${inCredits(micro)} ${name}`]))
   return set.length === 0 ? undefined : set.join(', ')
 }

@@ -18,9 +18,10 @@ afterAll(async () => {
 })
 
 async function newKey(...more: string[]): Promise<{ id: string; secret: string }> {
-  const { key, api_key } = (
-    await terminal.run(['key', 'create', account, '--json', ...more])
-  ).json<{ key: { id: number }; api_key: string }>()
+  const { key, api_key } = (await terminal.run(['key', 'create', account, '--json', ...more])).json<{
+    key: { id: number }
+    api_key: string
+  }>()
   return { id: String(key.id), secret: api_key }
 }
 
@@ -48,9 +49,7 @@ test('a new key is printed once on stdout, with its limits; the warning is on st
   })
   expect(ran.out.match(/fbx_[0-9A-Za-z]{36}/g)).toHaveLength(1)
   const id = /^key +(\d+)/.exec(ran.out)?.[1] ?? ''
-  expect(
-    masked(ran.out.replace(id, '<id>').replace(/(account +)\d+/, '$1<account>')),
-  ).toMatchInlineSnapshot(`
+  expect(masked(ran.out.replace(id, '<id>').replace(/(account +)\d+/, '$1<account>'))).toMatchInlineSnapshot(`
     "key  <id>
     account  <account>
     name  ci
@@ -133,16 +132,15 @@ test('whois refuses a key on the command line, an empty input, a typo, an unknow
     err: expect.stringContaining('not a whole key'),
   })
   const other = { FAREBOX_KEY_PEPPER: Buffer.alloc(32, 8).toString('hex') }
-  expect(await terminal.run(['key', 'whois'], { input: secret, environment: other })).toMatchObject(
-    { exitCode: 1, err: expect.stringContaining('FAREBOX_KEY_PEPPER') },
-  )
+  expect(await terminal.run(['key', 'whois'], { input: secret, environment: other })).toMatchObject({
+    exitCode: 1,
+    err: expect.stringContaining('FAREBOX_KEY_PEPPER'),
+  })
 })
 
 test('a revoked key stays revoked since the first time', async () => {
   const { id } = await newKey()
-  expect((await terminal.run(['key', 'revoke', id, '--reason', 'lost'])).out).toContain(
-    'is revoked',
-  )
+  expect((await terminal.run(['key', 'revoke', id, '--reason', 'lost'])).out).toContain('is revoked')
   const again = await terminal.run(['key', 'revoke', id, '--reason', 'lost', '--json'])
   expect(again.json()).toMatchObject({ changed: false, key: { status: 'revoked' } })
 })

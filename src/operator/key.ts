@@ -2,21 +2,13 @@ import { Argument } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { find as findAccountById } from '../identity/accounts/store.ts'
 import { isWellFormed, keyHash } from '../identity/keys/secret.ts'
-import { createKey } from '../identity/keys/service.ts'
-import { type BudgetLimits, findByHash, revoke } from '../identity/keys/store.ts'
+import { createKey, revokeKeys } from '../identity/keys/service.ts'
+import { type BudgetLimits, findByHash } from '../identity/keys/store.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
 import { budgetText, keyTable, shortKey } from './key-table.ts'
-import {
-  parseCredits,
-  parseExpiry,
-  parseId,
-  parseLimit,
-  parseText,
-  withJson,
-  withReason,
-} from './options.ts'
+import { parseCredits, parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from './options.ts'
 import { fields, print, time } from './output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
@@ -35,11 +27,7 @@ export interface KeyInput {
 export function keyCommands(input: KeyInput): AddCommands {
   return (program, around) => {
     const key = program.command('key').description('API keys')
-    withJson(
-      key
-        .command('create <account>')
-        .description('make a key; its secret is printed once and stored nowhere'),
-    )
+    withJson(key.command('create <account>').description('make a key; its secret is printed once and stored nowhere'))
       .option('--name <text>', 'a name for people', parseText)
       .option('--expires <when>', '90d, 12h, a date or an RFC 3339 time', parseExpiry(around.clock))
       .option('--per-call <credits>', 'the most that one call may hold', parseCredits)
@@ -61,17 +49,13 @@ export function keyCommands(input: KeyInput): AddCommands {
         .command('list <account>')
         .description('list the keys of an account, newest first')
         .option('--limit <n>', 'how many', parseLimit, 100),
-    ).action((account: string, options: { limit: number; json?: boolean }) =>
-      list(around, account, options),
-    )
+    ).action((account: string, options: { limit: number; json?: boolean }) => list(around, account, options))
     withJson(
       key
         .command('whois')
         .description('say whose key it is; reads it from standard input and spends nothing')
         .addArgument(new Argument('[-]', 'standard input, the only source')),
-    ).action((source: string | undefined, options: { json?: boolean }) =>
-      whois(around, input, source, options),
-    )
+    ).action((source: string | undefined, options: { json?: boolean }) => whois(around, input, source, options))
   }
 }
 
@@ -99,11 +83,10 @@ async function create(around: ProgramSurroundings, named: string, options: NewKe
         ...(options.expires === undefined ? {} : { expiresAt: options.expires }),
         ...(budget === undefined ? {} : { budget }),
       },
+      { actor: { kind: 'operator', name: around.userName } },
     )
     if (account.status !== 'active')
-      around.writeError(
-        `Account ${account.id} is ${account.status}: the key works once it is active again.\n`,
-      )
+      around.writeError(`Account ${account.id} is ${account.status}: the key works once it is active again.\n`)
     if (options.quiet) {
       around.write(`${secret}\n`)
       return
@@ -134,9 +117,14 @@ async function end(
 ): Promise<void> {
   await withDatabase(around, 'revoking the key', async ({ db }) => {
     const before = await readKey(db, id)
-    await revoke(db, id)
-    const key = await readKey(db, id)
     const changed = before.revoked_at === null
+    if (changed)
+      await revokeKeys(
+        { db },
+        { accountId: before.account_id, id },
+        { actor: { kind: 'operator', name: around.userName }, reason: options.reason },
+      )
+    const key = await readKey(db, id)
     print(around, options, {
       data: { key, changed },
       text: changed
@@ -207,10 +195,7 @@ async function whois(
   })
 }
 
-async function readKey(
-  db: Parameters<typeof store.find>[0],
-  id: bigint,
-): Promise<store.KeyMetadata> {
+async function readKey(db: Parameters<typeof store.find>[0], id: bigint): Promise<store.KeyMetadata> {
   const key = await store.find(db, id)
   if (key === undefined)
     throw new OperatorFault(

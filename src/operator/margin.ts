@@ -19,8 +19,7 @@ export function marginOf(price: Price): Margin | undefined {
 export function isLoss(price: Price): boolean {
   return (
     price.cost !== undefined &&
-    (price.cost.inputMicroPerM > price.inputMicroPerM ||
-      price.cost.outputMicroPerM > price.outputMicroPerM)
+    (price.cost.inputMicroPerM > price.inputMicroPerM || price.cost.outputMicroPerM > price.outputMicroPerM)
   )
 }
 

@@ -1,18 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Clock } from '../kernel/clock.ts'
-import {
-  creditsFromText,
-  MICROCREDITS_MAX,
-  type Microcredits,
-  microcredits,
-} from '../kernel/money.ts'
+import { creditsFromText, MICROCREDITS_MAX, type Microcredits, microcredits } from '../kernel/money.ts'
 
 const ID_MAX = BigInt(Number.MAX_SAFE_INTEGER)
 const TEXT_MAX = 500
 
 /** `--json`, for every command that prints data. */
-export const withJson = (command: Command): Command =>
-  command.option('--json', 'print JSON, amounts in microcredits')
+export const withJson = (command: Command): Command => command.option('--json', 'print JSON, amounts in microcredits')
 
 /** `--reason`, required wherever money or access changes. */
 export const withReason = (command: Command): Command =>
@@ -29,8 +23,7 @@ export function parseText(text: string): string {
 /** The id of an account, key or hold. */
 export function parseId(text: string): bigint {
   const id = /^\d{1,16}$/.test(text) ? BigInt(text) : 0n
-  if (id < 1n || id > ID_MAX)
-    throw new InvalidArgumentError('It takes an id: a whole number above 0.')
+  if (id < 1n || id > ID_MAX) throw new InvalidArgumentError('It takes an id: a whole number above 0.')
   return id
 }
 
@@ -38,9 +31,7 @@ export function parseId(text: string): bigint {
 export function parseCredits(text: string): Microcredits {
   const credits = creditsFromText(text)
   if (credits === undefined)
-    throw new InvalidArgumentError(
-      'It takes Credits as a plain decimal with at most six places, such as 12.5.',
-    )
+    throw new InvalidArgumentError('It takes Credits as a plain decimal with at most six places, such as 12.5.')
   return credits
 }
 
@@ -55,8 +46,7 @@ export function parseMicro(text: string): Microcredits {
 /** How many rows to show. */
 export function parseLimit(text: string): number {
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > 1000)
-    throw new InvalidArgumentError('It takes a whole number from 1 to 1000.')
+  if (limit < 1 || limit > 1000) throw new InvalidArgumentError('It takes a whole number from 1 to 1000.')
   return limit
 }
 
@@ -67,8 +57,7 @@ export function parseExpiry(clock: Clock): (text: string) => Date {
     const now = clock.now().getTime()
     const hours = span ? Number(span[1]) * (span[2] === 'd' ? 24 : 1) : 0
     const at = span ? new Date(now + hours * 3_600_000) : timeFrom(text)
-    if (at === undefined)
-      throw new InvalidArgumentError('It takes 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z.')
+    if (at === undefined) throw new InvalidArgumentError('It takes 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z.')
     if (at.getTime() <= now) throw new InvalidArgumentError('That time has passed.')
     return at
   }
@@ -76,8 +65,7 @@ export function parseExpiry(clock: Clock): (text: string) => Date {
 
 /** undefined for what is no time, and for dates that do not exist, which Date would move into the next month. */
 function timeFrom(text: string): Date | undefined {
-  if (!/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text))
-    return undefined
+  if (!/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)) return undefined
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
   const at = new Date(text)
   const exists = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10))

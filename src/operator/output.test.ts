@@ -39,19 +39,13 @@ test('amounts carry both units, ages their largest', () => {
 
 test('an amount that JSON cannot carry exactly is refused instead of rounded', () => {
   const write = () => undefined
-  expect(() => print({ write }, { json: true }, { data: { micro: 2n ** 53n }, text: '' })).toThrow(
-    RangeError,
-  )
+  expect(() => print({ write }, { json: true }, { data: { micro: 2n ** 53n }, text: '' })).toThrow(RangeError)
 })
 
 test('an expiry is a span, a day or a time, to the second; Credits are exact', () => {
   const clock = { ...systemClock, now: () => new Date('2026-01-01T00:00:00Z') }
   const parse = parseExpiry(clock)
-  expect(
-    ['2d', '36h', '2026-02-01', '2026-02-01T01:00:00+01:00'].map((text) =>
-      parse(text).toISOString(),
-    ),
-  ).toEqual([
+  expect(['2d', '36h', '2026-02-01', '2026-02-01T01:00:00+01:00'].map((text) => parse(text).toISOString())).toEqual([
     '2026-01-03T00:00:00.000Z',
     '2026-01-02T12:00:00.000Z',
     '2026-02-01T00:00:00.000Z',

@@ -17,16 +17,12 @@ export function table(
   right: readonly string[] = [],
 ): string {
   const lines = [head, ...rows.map((row) => row.map(shown))]
-  const widths = head.map((_, column) =>
-    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
-  )
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
   return lines
     .map((line) =>
       line
         .map((cell, column) =>
-          right.includes(head[column] ?? '')
-            ? cell.padStart(widths[column] ?? 0)
-            : cell.padEnd(widths[column] ?? 0),
+          right.includes(head[column] ?? '') ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
         )
         .join('  ')
         .trimEnd(),
@@ -35,12 +31,8 @@ export function table(
 }
 
 /** One line for each name and value, aligned; what is undefined or null is left out. */
-export function fields(
-  entries: ReadonlyArray<readonly [string, string | null | undefined]>,
-): string {
-  const present = entries.filter(
-    (entry): entry is readonly [string, string] => typeof entry[1] === 'string',
-  )
+export function fields(entries: ReadonlyArray<readonly [string, string | null | undefined]>): string {
+  const present = entries.filter((entry): entry is readonly [string, string] => typeof entry[1] === 'string')
   const width = Math.max(...present.map(([name]) => name.length))
   return present.map(([name, value]) => `${name.padEnd(width)}  ${shown(value)}`).join('\n')
 }
@@ -66,5 +58,4 @@ export function age(seconds: number): string {
 /** Names and labels are other people's text: what would steer the terminal is shown as a question mark. */
 const shown = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, '?')
 
-const inJson = (_key: string, value: unknown): unknown =>
-  typeof value === 'bigint' ? toJsonInteger(value) : value
+const inJson = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? toJsonInteger(value) : value)

@@ -12,9 +12,7 @@ export const pricesCommands: AddCommands = (program, around) => {
   withJson(
     prices
       .command('show')
-      .description(
-        'list every price version: Credits per million tokens, and the margin over what the provider takes',
-      ),
+      .description('list every price version: Credits per million tokens, and the margin over what the provider takes'),
   ).action((options: { json?: boolean }) => {
     // prices are the same in both modes, and nothing else of the wiring matters to them
     const { models } = readConfig(
@@ -22,9 +20,7 @@ export const pricesCommands: AddCommands = (program, around) => {
       'development',
     ).config
     const now = around.clock.now()
-    const versions = models.flatMap((model) =>
-      model.prices.map((price) => version(model, price, now)),
-    )
+    const versions = models.flatMap((model) => model.prices.map((price) => version(model, price, now)))
     const rows = versions.map((row) => [
       row.enabled ? row.model : `${row.model} (disabled)`,
       String(row.version),
@@ -51,10 +47,7 @@ export const pricesCommands: AddCommands = (program, around) => {
       data: {
         prices: versions.map(({ margin, ...row }) => ({
           ...row,
-          margin_percent:
-            margin === undefined
-              ? null
-              : { input: margin.input ?? null, output: margin.output ?? null },
+          margin_percent: margin === undefined ? null : { input: margin.input ?? null, output: margin.output ?? null },
         })),
       },
       text: `${table(head, rows, ['VERSION', 'INPUT/M', 'CACHED/M', 'OUTPUT/M', 'MARGIN IN', 'MARGIN OUT'])}\n\nPrices are Credits per million tokens. "-": no cost is configured, so the margin is not known.`,

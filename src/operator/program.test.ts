@@ -16,10 +16,7 @@ beforeAll(async () => {
   terminal = openTerminal({ DATABASE_URL: database.url })
   production = {
     HOST: '127.0.0.1',
-    FAREBOX_CONFIG: configured(
-      'shipped.yaml',
-      shipped().replace('allow_demo: false', 'allow_demo: true'),
-    ),
+    FAREBOX_CONFIG: configured('shipped.yaml', shipped().replace('allow_demo: false', 'allow_demo: true')),
   }
 })
 afterAll(async () => {
@@ -93,16 +90,12 @@ test('without DATABASE_URL the development economy of the data folder is used, b
   writeFileSync(join(folder, 'dev.json'), JSON.stringify({ database_url: database.url }))
   writeFileSync(join(folder, 'key-pepper'), `${testPepper.toString('hex')}\n`)
   expect(await terminal.run(['hold', 'list'], { environment })).toMatchObject({ exitCode: 0 })
-  const account = (
-    await terminal.run(['account', 'create', '--type', 'agent', '--json'], { environment })
-  ).json<{ account: { id: number } }>().account.id
+  const account = (await terminal.run(['account', 'create', '--type', 'agent', '--json'], { environment })).json<{
+    account: { id: number }
+  }>().account.id
   const key = await terminal.run(['key', 'create', String(account), '--quiet'], { environment })
-  expect((await terminal.run(['key', 'whois', '--json'], { input: key.out })).json()).toMatchObject(
-    { works: true },
-  )
-  expect((await terminal.run(['doctor', '--offline'], { environment })).out).toContain(
-    '✔ key pepper',
-  )
+  expect((await terminal.run(['key', 'whois', '--json'], { input: key.out })).json()).toMatchObject({ works: true })
+  expect((await terminal.run(['doctor', '--offline'], { environment })).out).toContain('✔ key pepper')
   expect(
     await terminal.run(['hold', 'list'], {
       environment: { ...environment, NODE_ENV: 'production' },
@@ -128,18 +121,14 @@ test('migrate says what it applied, then that nothing was to do; the doctor sees
       err: '',
       out: expect.stringMatching(/^applied +0001_ground\.sql\n/),
     })
-    expect((await terminal.run(['migrate'], { environment })).out).toBe(
-      'Up to date: nothing was applied.\n',
-    )
+    expect((await terminal.run(['migrate'], { environment })).out).toBe('Up to date: nothing was applied.\n')
     expect((await terminal.run(['migrate', '--json'], { environment })).json()).toEqual({
       applied: [],
       functions: [],
     })
     const blank = new pg.Client({ connectionString: environment.DATABASE_URL })
     await blank.connect()
-    await blank.query(
-      `update schema_migrations set checksum = 'older' where name = '06_ledger_audit.sql'`,
-    )
+    await blank.query(`update schema_migrations set checksum = 'older' where name = '06_ledger_audit.sql'`)
     await blank.end()
     expect(await terminal.run(['doctor', '--offline'], { environment })).toMatchObject({
       exitCode: 1,
@@ -162,9 +151,7 @@ test('the audit is silent while the ledger is in order and fails with every diff
     account: { id: number }
   }>().account.id
   await terminal.run(['credits', 'grant', String(account), '1', '--reason', 'x'])
-  await database.sql('update buckets set posted_micro = posted_micro + 1 where account_id = $1', [
-    account,
-  ])
+  await database.sql('update buckets set posted_micro = posted_micro + 1 where account_id = $1', [account])
   const found = await terminal.run(['audit'])
   expect(found).toMatchObject({
     exitCode: 1,
@@ -178,9 +165,7 @@ test('the audit is silent while the ledger is in order and fails with every diff
     exitCode: 1,
     out: expect.stringContaining('✗ ledger'),
   })
-  await database.sql('update buckets set posted_micro = posted_micro - 1 where account_id = $1', [
-    account,
-  ])
+  await database.sql('update buckets set posted_micro = posted_micro - 1 where account_id = $1', [account])
 })
 
 test('prices are shown in Credits for people and in microcredits for programs', async () => {
@@ -194,9 +179,9 @@ test('prices are shown in Credits for people and in microcredits for programs', 
 
     Prices are Credits per million tokens. "-": no cost is configured, so the margin is not known."
   `)
-  const { prices } = (
-    await terminal.run(['prices', 'show', '--json'], { environment: production })
-  ).json<{ prices: unknown[] }>()
+  const { prices } = (await terminal.run(['prices', 'show', '--json'], { environment: production })).json<{
+    prices: unknown[]
+  }>()
   expect(prices[0]).toMatchObject({
     model: 'demo-chat',
     version: 1,
@@ -230,17 +215,16 @@ test('config check lists what is wrong with line and fix, and show hides every s
   expect(shown.out).toContain('set (sha256:')
   const asData = await terminal.run(['config', 'show', '--json'], { environment: production })
   expect(asData.json()).toMatchObject({ mode: 'production', host: '127.0.0.1' })
-  for (const secret of [database.url, testPepper.toString('hex')])
-    expect(shown.out + shown.err).not.toContain(secret)
+  for (const secret of [database.url, testPepper.toString('hex')]) expect(shown.out + shown.err).not.toContain(secret)
   expect(await terminal.run(['config', 'check', '--mode', 'staging'])).toMatchObject({
     exitCode: 2,
   })
 })
 
 test('a mistyped variable that has nothing to do with it does not keep an operator from the money', async () => {
-  expect(
-    await terminal.run(['hold', 'list'], { environment: { FAREBOX_METRIC_PORT: '1' } }),
-  ).toMatchObject({ exitCode: 0 })
+  expect(await terminal.run(['hold', 'list'], { environment: { FAREBOX_METRIC_PORT: '1' } })).toMatchObject({
+    exitCode: 0,
+  })
   expect(
     await terminal.run(['hold', 'list'], {
       environment: { DATABASE_URL: 'mysql://planted-password@x' },

@@ -16,9 +16,7 @@ export const servingCommands: AddCommands = (program, around) => {
       })
       const { databaseUrl, keyPepper } = secrets
       if (databaseUrl === undefined || keyPepper === undefined)
-        throw new Error(
-          'DATABASE_URL and FAREBOX_KEY_PEPPER must be set: see docs/configuration.md',
-        )
+        throw new Error('DATABASE_URL and FAREBOX_KEY_PEPPER must be set: see docs/configuration.md')
       const serving = await serve(around, {
         config,
         secrets,

@@ -27,11 +27,7 @@ export function readWiring(around: ProgramSurroundings): Wiring {
     /^(DATABASE_URL|FAREBOX_KEY_PEPPER|FAREBOX_DATA|NODE_ENV)(_FILE)?$/.test(where),
   )
   if (ours.length > 0) throw new ConfigurationFault(ours)
-  const {
-    DATABASE_URL: databaseUrl,
-    FAREBOX_KEY_PEPPER: keyPepper,
-    FAREBOX_DATA: dataFolder,
-  } = environment
+  const { DATABASE_URL: databaseUrl, FAREBOX_KEY_PEPPER: keyPepper, FAREBOX_DATA: dataFolder } = environment
   const economy =
     environment.NODE_ENV === 'production' || databaseUrl !== undefined
       ? undefined
@@ -66,10 +62,7 @@ export function requirePepper(wiring: Wiring): Buffer {
 }
 
 /** The whole configuration, as the server of `mode` would read it. Throws ConfigurationFault with everything that is wrong. */
-export function readConfig(
-  around: ProgramSurroundings,
-  mode: Mode,
-): { config: Config; secrets: Secrets } {
+export function readConfig(around: ProgramSurroundings, mode: Mode): { config: Config; secrets: Secrets } {
   return loadConfig({
     environment: around.environment,
     readFile: around.readFile,

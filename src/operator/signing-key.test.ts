@@ -27,10 +27,7 @@ const states = async () => {
 test('a rotation retires the key that signs, is recorded with its reason, and the list says what each key still does', async () => {
   for (const reason of ['the first', 'once a year']) {
     const rotated = await terminal.run(['signing-key', 'rotate', '--reason', reason])
-    expect([rotated.exitCode, rotated.out]).toEqual([
-      0,
-      expect.stringMatching(/^\S{12} signs from/),
-    ])
+    expect([rotated.exitCode, rotated.out]).toEqual([0, expect.stringMatching(/^\S{12} signs from/)])
   }
   expect(await states()).toEqual(['signs', 'verifies'])
   const filter = { actor: undefined, targetKind: undefined, targetId: undefined, limit: 10 }
@@ -40,13 +37,7 @@ test('a rotation retires the key that signs, is recorded with its reason, and th
 
 test('a key that leaked is dropped at once, and a reason is asked for', async () => {
   expect((await terminal.run(['signing-key', 'rotate', '--drop-old'])).exitCode).not.toBe(0)
-  const dropped = await terminal.run([
-    'signing-key',
-    'rotate',
-    '--drop-old',
-    '--reason',
-    'it leaked',
-  ])
+  const dropped = await terminal.run(['signing-key', 'rotate', '--drop-old', '--reason', 'it leaked'])
   expect(dropped.out).toMatch(/sign in again/)
   expect(await states()).toEqual(['signs', 'expired', 'expired'])
 })

@@ -10,20 +10,16 @@ import { requirePepper } from './settings.ts'
 
 /** `farebox signing-key rotate|list`: the keys that sessions are signed with. API keys do not depend on them. */
 export const signingKeyCommands: AddCommands = (program, around) => {
-  const noun = program
-    .command('signing-key')
-    .description('the keys that access and refresh tokens are signed with')
+  const noun = program.command('signing-key').description('the keys that access and refresh tokens are signed with')
   withReason(
     withJson(
-      noun
-        .command('rotate')
-        .description('sign with a new key; the old one verifies until its last token has expired'),
+      noun.command('rotate').description('sign with a new key; the old one verifies until its last token has expired'),
     ),
   )
     .option('--drop-old', 'end every older key now, because it leaked: all sessions sign in again')
     .action((options: RotateOptions) => rotate(around, options))
-  withJson(noun.command('list').description('list the keys, newest first')).action(
-    (options: { json?: boolean }) => list(around, options),
+  withJson(noun.command('list').description('list the keys, newest first')).action((options: { json?: boolean }) =>
+    list(around, options),
   )
 }
 

@@ -19,6 +19,7 @@ import { doctorCommands } from './doctor.ts'
 import { holdCommands } from './hold.ts'
 import { type KeyInput, keyCommands } from './key.ts'
 import { migrateCommands } from './migrate.ts'
+import { ownerCommands } from './owner.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
 import { signingKeyCommands } from './signing-key.ts'
@@ -39,6 +40,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   configCommands,
   accountCommands,
   keyCommands(input),
+  ownerCommands,
   creditsCommands,
   holdCommands,
   pricesCommands,
@@ -52,10 +54,7 @@ export const testPepper = Buffer.alloc(32, 7)
 
 /** The real program with captured output, in an empty data folder of its own. */
 export function openTerminal(defaults: RawEnvironment): {
-  run(
-    args: readonly string[],
-    more?: { input?: string; environment?: RawEnvironment },
-  ): Promise<Ran>
+  run(args: readonly string[], more?: { input?: string; environment?: RawEnvironment }): Promise<Ran>
   folder: string
   close(): void
 } {
@@ -98,10 +97,7 @@ export function openTerminal(defaults: RawEnvironment): {
 }
 
 /** Text with what differs from run to run replaced, and columns joined by two spaces. */
-export function masked(
-  text: string,
-  ids: Readonly<Record<string, string | number | bigint>> = {},
-): string {
+export function masked(text: string, ids: Readonly<Record<string, string | number | bigint>> = {}): string {
   let result = text
     .replace(/fbx_\w{4}…\w{4}/g, '<short key>')
     .replace(/fbx_\w+/g, '<secret>')
@@ -110,19 +106,12 @@ export function masked(
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ/g, '<time>')
     .replace(/\b\d+ (s|min)( ago| {2})/g, '<age>$2')
   for (const [name, id] of Object.entries(ids))
-    result = result.replace(
-      new RegExp(`\\b(?<![.-])${id}\\b(?![.-]\\d| Credits| micro)`, 'g'),
-      `<${name}>`,
-    )
+    result = result.replace(new RegExp(`\\b(?<![.-])${id}\\b(?![.-]\\d| Credits| micro)`, 'g'), `<${name}>`)
   return result.replace(/(\S) {2,}/g, '$1  ').trimEnd()
 }
 
 /** Applies operations as a server would. */
-export async function applied(
-  url: string,
-  operations: readonly Operation[],
-  processId = 0n,
-): Promise<Status[]> {
+export async function applied(url: string, operations: readonly Operation[], processId = 0n): Promise<Status[]> {
   const lane = openLane({ url, processId, answerTimeoutMs: 10_000 })
   try {
     return (await lane.apply(operations)).map(({ status }) => status)
@@ -159,9 +148,7 @@ export async function openHold(
     processId,
   )
   if (wanted.state === 'usage_unknown')
-    statuses.push(
-      ...(await applied(url, [{ operation: 'unknown', holdId, reason: 'the connection broke' }])),
-    )
+    statuses.push(...(await applied(url, [{ operation: 'unknown', holdId, reason: 'the connection broke' }])))
   if (statuses.join() !== (wanted.state === 'running' ? 'reserved' : 'reserved,usage_unknown'))
     throw new Error(`the hold is ${statuses.join()}`)
   return { holdId, requestId }

@@ -4,13 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../kernel/clock.ts'
 import { createProvider, type ProviderKind, providerKinds } from './index.ts'
-import {
-  type ChatAttempt,
-  type ChatOutcome,
-  type ChatProvider,
-  type JsonObject,
-  ProviderLost,
-} from './provider.ts'
+import { type ChatAttempt, type ChatOutcome, type ChatProvider, type JsonObject, ProviderLost } from './provider.ts'
 
 /** Runs every kind of provider against the same requests. The demo provider also plays the server of the wire kind. */
 const demo = createProvider('demo', { clock: systemClock, wait: async () => {} })
@@ -18,10 +12,7 @@ const server = createServer(async (request, response) => {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece)
   const body = JSON.parse(Buffer.concat(pieces).toString()) as JsonObject
-  answerOverHttp(
-    response,
-    await demo.chat({ body, stream: body.stream === true, requestId: 'req_1' }),
-  )
+  answerOverHttp(response, await demo.chat({ body, stream: body.stream === true, requestId: 'req_1' }))
 })
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
@@ -165,8 +156,7 @@ async function streamed(pending: Promise<ChatOutcome>): Promise<JsonObject[]> {
   expect(outcome.kind).toBe('stream')
   const chunks: JsonObject[] = []
   if (outcome.kind !== 'stream') return chunks
-  for await (const batch of outcome.batches)
-    for (const payload of batch) chunks.push(JSON.parse(payload))
+  for await (const batch of outcome.batches) for (const payload of batch) chunks.push(JSON.parse(payload))
   return chunks
 }
 
@@ -181,8 +171,7 @@ function textOf(body: JsonObject): string {
 async function answerOverHttp(response: ServerResponse, outcome: ChatOutcome): Promise<void> {
   const json = { 'content-type': 'application/json' }
   if (outcome.kind === 'answer') response.writeHead(200, json).end(JSON.stringify(outcome.body))
-  else if (outcome.kind === 'lost')
-    response.writeHead(200, json).write('{"half":', () => response.destroy())
+  else if (outcome.kind === 'lost') response.writeHead(200, json).write('{"half":', () => response.destroy())
   else if (outcome.kind === 'refused') {
     const wait = outcome.retryAfterMs ? { 'retry-after': String(outcome.retryAfterMs / 1000) } : {}
     response

@@ -19,9 +19,6 @@ export const providerKinds: {
 } = kinds
 
 /** Makes a provider. Throws TypeError when its options cannot be meant so. Close it when done. */
-export function createProvider<K extends ProviderKind>(
-  kind: K,
-  options: ProviderOptions[K],
-): ChatProvider {
+export function createProvider<K extends ProviderKind>(kind: K, options: ProviderOptions[K]): ChatProvider {
   return providerKinds[kind](options)
 }

@@ -18,9 +18,7 @@ describe('the event splitter', () => {
   })
 
   test('skips comments, other fields and events without data', () => {
-    expect(
-      payloadsOf(': ping\n\nevent: x\nid: 7\n\ndatabase: no\n\ndata\n\ndata: \n\ndata: y\n\n'),
-    ).toEqual(['y'])
+    expect(payloadsOf(': ping\n\nevent: x\nid: 7\n\ndatabase: no\n\ndata\n\ndata: \n\ndata: y\n\n')).toEqual(['y'])
   })
 
   test('drops a leading BOM even when its bytes are cut', () => {
@@ -37,17 +35,11 @@ describe('the event splitter', () => {
     const line = fc
       .tuple(fc.constantFrom('data: ', 'data:', ': ', 'event: ', ''), word, eol)
       .map((parts) => parts.join(''))
-    const stream = fc
-      .tuple(fc.constantFrom('', '\uFEFF'), fc.array(line))
-      .map(([bom, lines]) => bom + lines.join(''))
+    const stream = fc.tuple(fc.constantFrom('', '\uFEFF'), fc.array(line)).map(([bom, lines]) => bom + lines.join(''))
     fc.assert(
       fc.property(stream, fc.array(fc.nat(200)), (text, cuts) => {
         const bytes = Buffer.from(text)
-        const edges = [
-          0,
-          ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b),
-          bytes.length,
-        ]
+        const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length]
         const pieces = edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge))
         expect(payloadsOf(...pieces)).toEqual(payloadsOf(bytes))
       }),
@@ -56,9 +48,7 @@ describe('the event splitter', () => {
   })
 
   test('payloads survive being written as events, whatever they contain', () => {
-    const payload = fc
-      .string({ unit: 'grapheme', minLength: 1 })
-      .filter((text) => !/[\r\n]/.test(text))
+    const payload = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !/[\r\n]/.test(text))
     fc.assert(
       fc.property(fc.array(payload), (payloads) => {
         expect(payloadsOf(payloads.map((text) => `data: ${text}\n\n`).join(''))).toEqual(payloads)

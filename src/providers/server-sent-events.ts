@@ -46,11 +46,7 @@ export class EventSplitter {
     }
     for (let end = text.indexOf('\n', start); end !== -1; end = text.indexOf('\n', start)) {
       // Nearly every event is one `data: ` line and an empty line: taken whole, without the state below.
-      if (
-        this.#data === undefined &&
-        text.charCodeAt(end + 1) === LF &&
-        text.startsWith('data: ', start)
-      ) {
+      if (this.#data === undefined && text.charCodeAt(end + 1) === LF && text.startsWith('data: ', start)) {
         const stop = text.charCodeAt(end - 1) === CR ? end - 1 : end
         if (stop > start + 6) payloads.push(text.slice(start + 6, stop))
         start = end + 2

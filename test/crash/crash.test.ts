@@ -12,7 +12,9 @@ const POWER_ROUNDS = 4
 const victims: readonly Victim[] = ['server', 'database', 'both']
 /** Each kind in turn, at moments that the seed decides. */
 const roundsOf = (count: number, kinds: readonly Victim[]): Round[] =>
-  fc.sample(fc.integer({ min: 0, max: 200 }), { seed: SEED, numRuns: count }).map((afterCalls, index) => ({ victim: kinds[index % kinds.length] ?? 'both', afterCalls }))
+  fc
+    .sample(fc.integer({ min: 0, max: 200 }), { seed: SEED, numRuns: count })
+    .map((afterCalls, index) => ({ victim: kinds[index % kinds.length] ?? 'both', afterCalls }))
 
 function tell(rounds: readonly Round[], outcome: Outcome): void {
   process.stdout.write(
@@ -21,23 +23,23 @@ function tell(rounds: readonly Round[], outcome: Outcome): void {
   )
 }
 
-test(
-  `after kill -9 of server, database and both under load, ${ROUNDS} times, every acknowledged call is charged exactly once and nothing else is wrong`,
-  { timeout: 60_000 + ROUNDS * 60_000 },
-  async () => {
-    const rounds = roundsOf(ROUNDS, victims)
-    const outcome = await runRounds(rounds, { durable: true })
-    tell(rounds, outcome)
-    expect(outcome).toMatchObject({ lost: [], doubled: [], findings: [] })
-    expect(outcome.fall).toBe(outcome.charged)
-    expect(outcome.acknowledged).toBeGreaterThan(ROUNDS * 20)
-    expect(outcome.leftBehind).toBeGreaterThan(0)
-  },
-)
+test(`after kill -9 of server, database and both under load, ${ROUNDS} times, every acknowledged call is charged exactly once and nothing else is wrong`, {
+  timeout: 60_000 + ROUNDS * 60_000,
+}, async () => {
+  const rounds = roundsOf(ROUNDS, victims)
+  const outcome = await runRounds(rounds, { durable: true })
+  tell(rounds, outcome)
+  expect(outcome).toMatchObject({ lost: [], doubled: [], findings: [] })
+  expect(outcome.fall).toBe(outcome.charged)
+  expect(outcome.acknowledged).toBeGreaterThan(ROUNDS * 20)
+  expect(outcome.leftBehind).toBeGreaterThan(0)
+})
 
 // Takes durability away from the same rounds: a test that then finds nothing would prove nothing.
 if (LONG) {
-  test('the same rounds find lost calls once the database does not wait for its log', { timeout: 600_000 }, async () => {
+  test('the same rounds find lost calls once the database does not wait for its log', {
+    timeout: 600_000,
+  }, async () => {
     const rounds = roundsOf(POWER_ROUNDS, ['both', 'database'])
     const outcome = await runRounds(rounds, { durable: false })
     tell(rounds, outcome)

@@ -45,7 +45,9 @@ const configuration = `
 providers:
   demo: { kind: demo, first_token_ms: 40, token_ms: 4 }
 models:
-${['chat', 'slow'].map((name) => `
+${['chat', 'slow']
+  .map(
+    (name) => `
   - id: demo-${name}
     name: Demo ${name}
     owned_by: farebox
@@ -56,7 +58,9 @@ ${['chat', 'slow'].map((name) => `
     capabilities: { streaming: true }
     providers: [{ provider: demo, model: ${name} }]
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 150000, output_micro_per_m: 600000 }]
-`).join('')}`
+`,
+  )
+  .join('')}`
 
 /**
  * Runs a server and a database under load and kills them round by round. `durable: false` takes
@@ -68,12 +72,17 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
   const configFile = join(folder, 'farebox.yaml')
   await mkdir(dataFolder)
   await writeFile(configFile, configuration)
-  const startDatabase = () => startPostgres({ dataFolder: join(folder, 'pg'), log: () => undefined, environment: process.env })
+  const startDatabase = () =>
+    startPostgres({ dataFolder: join(folder, 'pg'), log: () => undefined, environment: process.env })
   let postgres = await startDatabase()
   let server: RunningServer | undefined
   let load: Load | undefined
 
-  const query = async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = [], database = 'farebox'): Promise<Row[]> => {
+  const query = async <Row extends pg.QueryResultRow>(
+    text: string,
+    values: unknown[] = [],
+    database = 'farebox',
+  ): Promise<Row[]> => {
     const client = new pg.Client({ connectionString: postgres.url(database, postgres.superuser), types: exactTypes })
     await client.connect()
     try {
@@ -93,9 +102,16 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
     if (!durable) await setSynchronousCommit('set synchronous_commit = off')
     return started
   }
-  const answered = (count: number) => vi.waitFor(() => {
-    if ((load?.acknowledged.size ?? 0) < count) throw new Error(`only ${load?.acknowledged.size} of ${count} calls are answered; the last failure: ${load?.lastFailure}\n${server?.lastWords()}`)
-  }, { timeout: 60_000, interval: 1 })
+  const answered = (count: number) =>
+    vi.waitFor(
+      () => {
+        if ((load?.acknowledged.size ?? 0) < count)
+          throw new Error(
+            `only ${load?.acknowledged.size} of ${count} calls are answered; the last failure: ${load?.lastFailure}\n${server?.lastWords()}`,
+          )
+      },
+      { timeout: 60_000, interval: 1 },
+    )
 
   try {
     await query('create role farebox login createrole', [], 'postgres')
@@ -106,7 +122,10 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
     const lost: string[] = []
     for (const { victim, afterCalls } of rounds) {
       await answered(load.acknowledged.size + ALIVE_CALLS + afterCalls)
-      await Promise.all([victim === 'database' ? undefined : server.kill(), victim === 'server' ? undefined : killDatabase(postgres, join(folder, 'pg', 'cluster'))])
+      await Promise.all([
+        victim === 'database' ? undefined : server.kill(),
+        victim === 'server' ? undefined : killDatabase(postgres, join(folder, 'pg', 'cluster')),
+      ])
       const known = new Map(load.acknowledged)
       if (victim !== 'server') postgres = await startDatabase()
       lost.push(...(await notCharged(query, known)))
@@ -119,7 +138,13 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
     const leftBehind = durable ? await reaped(query) : 0
     const { acknowledged, sent } = load
     lost.push(...(await notCharged(query, acknowledged)))
-    return { acknowledged: acknowledged.size, sent, lost: [...new Set(lost)], leftBehind, ...(await account(query, sent)) }
+    return {
+      acknowledged: acknowledged.size,
+      sent,
+      lost: [...new Set(lost)],
+      leftBehind,
+      ...(await account(query, sent)),
+    }
   } finally {
     const ended = load?.stop()
     await server?.kill()
@@ -138,9 +163,12 @@ async function killDatabase(postgres: RunningPostgres, cluster: string): Promise
       // ended by itself, since its leader was killed
     }
   }
-  await vi.waitFor(async () => {
-    if ((await databaseProcesses(cluster)).length > 0) throw new Error('database processes are left')
-  }, { timeout: 30_000, interval: 5 })
+  await vi.waitFor(
+    async () => {
+      if ((await databaseProcesses(cluster)).length > 0) throw new Error('database processes are left')
+    },
+    { timeout: 30_000, interval: 5 },
+  )
   await postgres.stop()
 }
 
@@ -155,22 +183,30 @@ async function notCharged(query: Query, acknowledged: ReadonlyMap<bigint, number
     [[...acknowledged.keys()]],
   )
   const there = new Map(rows.map((row) => [row.hold_id, `${row.actual_micro} ${row.moved}`]))
-  return [...acknowledged].filter(([callId, cost]) => there.get(callId) !== `${cost} ${cost}`).map(([callId]) => String(callId))
+  return [...acknowledged]
+    .filter(([callId, cost]) => there.get(callId) !== `${cost} ${cost}`)
+    .map(([callId]) => String(callId))
 }
 
 /** Waits until no hold is open without a reason, and gives how many wait with their usage unknown. */
 async function reaped(query: Query): Promise<number> {
-  return vi.waitFor(async () => {
-    const [row] = await query<{ open: number; flagged: number }>(
-      `select count(*) filter (where f.hold_id is null)::int as open, count(f.hold_id)::int as flagged
+  return vi.waitFor(
+    async () => {
+      const [row] = await query<{ open: number; flagged: number }>(
+        `select count(*) filter (where f.hold_id is null)::int as open, count(f.hold_id)::int as flagged
        from holds h left join hold_flags f on f.hold_id = h.id where not exists (select from hold_resolutions r where r.hold_id = h.id)`,
-    )
-    if (!row || row.open > 0) throw new Error(`${row?.open} holds are open without a reason`)
-    return row.flagged
-  }, { timeout: REAPED_WITHIN_MS, interval: 50 })
+      )
+      if (!row || row.open > 0) throw new Error(`${row?.open} holds are open without a reason`)
+      return row.flagged
+    },
+    { timeout: REAPED_WITHIN_MS, interval: 50 },
+  )
 }
 
-async function account(query: Query, sent: number): Promise<Pick<Outcome, 'doubled' | 'findings' | 'fall' | 'charged'>> {
+async function account(
+  query: Query,
+  sent: number,
+): Promise<Pick<Outcome, 'doubled' | 'findings' | 'fall' | 'charged'>> {
   const findings = await query('select * from ledger_audit()')
   const twice = await query<{ hold_id: bigint }>(
     `select t.hold_id from transfers t join hold_resolutions r on r.hold_id = t.hold_id where t.kind = 'capture'

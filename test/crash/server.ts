@@ -16,9 +16,20 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const START_TIMEOUT_MS = 60_000
 
 /** Starts `farebox dev` on a database of the caller's own, on a free port. Rejects with what it said when it ends instead. */
-export async function startServer(options: { dataFolder: string; databaseUrl: string; configFile: string }): Promise<RunningServer> {
+export async function startServer(options: {
+  dataFolder: string
+  databaseUrl: string
+  configFile: string
+}): Promise<RunningServer> {
   const child: ChildProcess = spawn(process.execPath, [main, 'dev'], {
-    env: { PATH: process.env.PATH, HOME: options.dataFolder, PORT: '0', FAREBOX_DATA: options.dataFolder, FAREBOX_CONFIG: options.configFile, DATABASE_URL: options.databaseUrl },
+    env: {
+      PATH: process.env.PATH,
+      HOME: options.dataFolder,
+      PORT: '0',
+      FAREBOX_DATA: options.dataFolder,
+      FAREBOX_CONFIG: options.configFile,
+      DATABASE_URL: options.databaseUrl,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said: string[] = []

@@ -17,7 +17,13 @@ export const BUDGETS = ['key', 'lonerKey', 'link'] as const
 
 /** One step of a run. Holds and earlier steps are named by position, so that any part of a run is a run. */
 export type Step =
-  | { readonly step: 'grant'; readonly account: number; readonly kind: Kind; readonly expires: number | null; readonly amount: number }
+  | {
+      readonly step: 'grant'
+      readonly account: number
+      readonly kind: Kind
+      readonly expires: number | null
+      readonly amount: number
+    }
   | { readonly step: 'grantAgain'; readonly which: number }
   | { readonly step: 'expire'; readonly which: number }
   | { readonly step: 'reserve'; readonly key: number; readonly wanted: number; readonly minimumPercent: number }
@@ -40,27 +46,48 @@ const limit = fc.option(fc.bigInt({ min: 0n, max: 4_000n }), { freq: 3 })
 
 /** Steps that only open and end holds: what one flush may carry. */
 export const reserveStep = fc.record({
-  step: fc.constant('reserve' as const), key: position, wanted: amount,
-  minimumPercent: fc.oneof({ weight: 3, arbitrary: fc.constant(100) }, { weight: 2, arbitrary: fc.integer({ min: 1, max: 100 }) }),
+  step: fc.constant('reserve' as const),
+  key: position,
+  wanted: amount,
+  minimumPercent: fc.oneof(
+    { weight: 3, arbitrary: fc.constant(100) },
+    { weight: 2, arbitrary: fc.integer({ min: 1, max: 100 }) },
+  ),
 })
 const capture = fc.record({
-  step: fc.constant('capture' as const), which: position,
+  step: fc.constant('capture' as const),
+  which: position,
   // of the hold; EVERYTHING is the hold and all that its actor has besides
-  percent: fc.oneof(fc.constant(100), fc.constant(EVERYTHING), fc.constant(0), fc.integer({ min: 1, max: 99 }), fc.integer({ min: 101, max: 300 })),
+  percent: fc.oneof(
+    fc.constant(100),
+    fc.constant(EVERYTHING),
+    fc.constant(0),
+    fc.integer({ min: 1, max: 99 }),
+    fc.integer({ min: 101, max: 300 }),
+  ),
 })
 const endOf = <S extends string>(step: S) => fc.record({ step: fc.constant(step), which: position })
-export const endStep: fc.Arbitrary<Step> = fc.oneof({ weight: 6, arbitrary: capture }, { weight: 2, arbitrary: endOf('void') }, { weight: 1, arbitrary: endOf('unknown') })
+export const endStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: capture },
+  { weight: 2, arbitrary: endOf('void') },
+  { weight: 1, arbitrary: endOf('unknown') },
+)
 
 /** An earlier operation again, as it was or with another amount. */
 export const repeatStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: endOf('replay') },
-  { weight: 3, arbitrary: fc.record({ step: fc.constant('alter' as const), which: position, by: fc.integer({ min: 1, max: 5 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ step: fc.constant('alter' as const), which: position, by: fc.integer({ min: 1, max: 5 }) }),
+  },
 )
 
 const grant = fc.record({
-  step: fc.constant('grant' as const), account: position,
+  step: fc.constant('grant' as const),
+  account: position,
   kind: fc.constantFrom<Kind>('promo', 'bonus', 'refunded', 'purchased'),
-  expires: fc.option(fc.integer({ min: -1, max: 5 }), { freq: 2 }), amount: fc.integer({ min: 1, max: 15_000 }),
+  expires: fc.option(fc.integer({ min: -1, max: 5 }), { freq: 2 }),
+  amount: fc.integer({ min: 1, max: 15_000 }),
 })
 
 /** Every step, in the mix of a busy account: mostly holds and their ends. */
@@ -71,8 +98,36 @@ export const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: endOf('grantAgain') },
   { weight: 3, arbitrary: endOf('expire') },
   { weight: 9, arbitrary: repeatStep },
-  { weight: 2, arbitrary: fc.record({ step: fc.constant('status' as const), account: position, status: fc.constantFrom('active' as const, 'active' as const, 'banned' as const, 'deactivated' as const) }) },
-  { weight: 3, arbitrary: fc.record({ step: fc.constant('link' as const), mode: fc.constantFrom<Mode>('self_only', 'self_then_owner', 'owner_only', 'owner_only'), paused: fc.nat({ max: 3 }).map((n) => n === 0) }) },
-  { weight: 4, arbitrary: fc.record({ step: fc.constant('limits' as const), budget: position, limits: fc.record({ perCall: limit, daily: limit, monthly: limit, total: limit }) }) },
-  { weight: 1, arbitrary: fc.record({ step: fc.constant('killKey' as const), key: position, how: fc.constantFrom('revoke' as const, 'expire' as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      step: fc.constant('status' as const),
+      account: position,
+      status: fc.constantFrom('active' as const, 'active' as const, 'banned' as const, 'deactivated' as const),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      step: fc.constant('link' as const),
+      mode: fc.constantFrom<Mode>('self_only', 'self_then_owner', 'owner_only', 'owner_only'),
+      paused: fc.nat({ max: 3 }).map((n) => n === 0),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      step: fc.constant('limits' as const),
+      budget: position,
+      limits: fc.record({ perCall: limit, daily: limit, monthly: limit, total: limit }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      step: fc.constant('killKey' as const),
+      key: position,
+      how: fc.constantFrom('revoke' as const, 'expire' as const),
+    }),
+  },
 )

@@ -5,7 +5,18 @@ import { auditLedger } from '../../src/ledger/audit.ts'
 import { type Lane, openLane } from '../../src/ledger/lane.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { anyStep, type Step } from './commands.ts'
-import { answerOf, changeWorld, commandOf, databaseBalances, emptyDatabase, makeWorld, modelBalances, operationOf, remember, type World } from './world.ts'
+import {
+  answerOf,
+  changeWorld,
+  commandOf,
+  databaseBalances,
+  emptyDatabase,
+  makeWorld,
+  modelBalances,
+  operationOf,
+  remember,
+  type World,
+} from './world.ts'
 
 /** The long form: FAREBOX_MODEL_SEEDS=200 FAREBOX_MODEL_OPERATIONS=300, and FAREBOX_MODEL_SEED to begin elsewhere. */
 const SEEDS = Number(process.env.FAREBOX_MODEL_SEEDS ?? 30)
@@ -41,7 +52,8 @@ async function run(steps: readonly Step[]): Promise<void> {
     await take(world, step)
     const expected = modelBalances(world)
     expect(await databaseBalances(database), `balances after step ${index}: ${inspect(step)}`).toEqual(expected)
-    if ((index + 1) % AUDIT_EVERY === 0 || index === steps.length - 1) expect(await audit(), `audit after step ${index}`).toEqual([])
+    if ((index + 1) % AUDIT_EVERY === 0 || index === steps.length - 1)
+      expect(await audit(), `audit after step ${index}`).toEqual([])
   }
 }
 
@@ -58,28 +70,46 @@ async function take(world: World, step: Step): Promise<void> {
 }
 
 /** The audit, without the check for live processes: the holds of this test have none. */
-const audit = async () => (await auditLedger(database.db)).filter((finding) => finding.check_name !== 'open_hold_without_process')
+const audit = async () =>
+  (await auditLedger(database.db)).filter((finding) => finding.check_name !== 'open_hold_without_process')
 
-test(
-  `the ledger answers and moves money as an independent model does, over ${SEEDS} random runs of about ${OPERATIONS} operations`,
-  { timeout: 3_600_000 },
-  async () => {
-    let operations = 0
-    // lengths are drawn evenly from nothing to twice the mean, so that a failing run can be shrunk
-    const runs = fc.array(anyStep, { maxLength: OPERATIONS * 2, size: 'max' })
-    await fc.assert(
-      fc.asyncProperty(runs, async (steps) => {
-        await run(steps)
-        operations += steps.length
-      }),
-      { seed: SEED, numRuns: SEEDS, unbiased: true, endOnFailure: false },
-    )
-    process.stdout.write(`model: seed ${SEED}, ${SEEDS} runs, ${operations} operations, all equal\n${[...seen].sort().map(([mark, count]) => `  ${mark}: ${count}`).join('\n')}\n`)
-    // a run that never came to one of these proves nothing about it
-    const marks = [
-      'reserve reserved', 'reserve conflict', 'reserve insufficient_credits', 'reserve budget_exceeded by key', 'reserve budget_exceeded by link', 'reserve unauthorized', 'reserve account_banned', 'reserve account_deactivated',
-      'capture captured', 'capture shortfall', 'capture already_resolved', 'capture hold_not_found', 'void voided', 'void already_resolved', 'unknown usage_unknown', 'unknown already_resolved',
-    ]
-    expect(marks.filter((mark) => !seen.has(mark))).toEqual([])
-  },
-)
+test(`the ledger answers and moves money as an independent model does, over ${SEEDS} random runs of about ${OPERATIONS} operations`, {
+  timeout: 3_600_000,
+}, async () => {
+  let operations = 0
+  // lengths are drawn evenly from nothing to twice the mean, so that a failing run can be shrunk
+  const runs = fc.array(anyStep, { maxLength: OPERATIONS * 2, size: 'max' })
+  await fc.assert(
+    fc.asyncProperty(runs, async (steps) => {
+      await run(steps)
+      operations += steps.length
+    }),
+    { seed: SEED, numRuns: SEEDS, unbiased: true, endOnFailure: false },
+  )
+  process.stdout.write(
+    `model: seed ${SEED}, ${SEEDS} runs, ${operations} operations, all equal\n${[...seen]
+      .sort()
+      .map(([mark, count]) => `  ${mark}: ${count}`)
+      .join('\n')}\n`,
+  )
+  // a run that never came to one of these proves nothing about it
+  const marks = [
+    'reserve reserved',
+    'reserve conflict',
+    'reserve insufficient_credits',
+    'reserve budget_exceeded by key',
+    'reserve budget_exceeded by link',
+    'reserve unauthorized',
+    'reserve account_banned',
+    'reserve account_deactivated',
+    'capture captured',
+    'capture shortfall',
+    'capture already_resolved',
+    'capture hold_not_found',
+    'void voided',
+    'void already_resolved',
+    'unknown usage_unknown',
+    'unknown already_resolved',
+  ]
+  expect(marks.filter((mark) => !seen.has(mark))).toEqual([])
+})

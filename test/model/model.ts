@@ -91,7 +91,10 @@ export class Model {
   grant(grant: { source: string; account: string; kind: Kind; expires: number | null; amount: bigint }): boolean {
     if (this.grants.has(grant.source)) return false
     this.grants.add(grant.source)
-    let bucket = grant.expires === null ? this.buckets.find((b) => b.account === grant.account && b.kind === grant.kind && b.expires === null) : undefined
+    let bucket =
+      grant.expires === null
+        ? this.buckets.find((b) => b.account === grant.account && b.kind === grant.kind && b.expires === null)
+        : undefined
     if (!bucket) {
       bucket = { account: grant.account, kind: grant.kind, expires: grant.expires, posted: 0n, held: 0n }
       this.buckets.push(bucket)
@@ -127,14 +130,18 @@ export class Model {
   /** What an account has of its own that is neither held nor expired. */
   free(name: string): bigint {
     let total = 0n
-    for (const bucket of this.buckets) if (bucket.account === name && bucket.expires !== -1) total += bucket.posted - bucket.held
+    for (const bucket of this.buckets)
+      if (bucket.account === name && bucket.expires !== -1) total += bucket.posted - bucket.held
     return total
   }
 
   private funds(name: string): { own: bigint; owners: bigint; owner: string | undefined } {
     const { link } = this.account(name)
     const own = link?.mode === 'owner_only' ? 0n : this.free(name)
-    const owner = link && link.mode !== 'self_only' && !link.paused && this.account(link.owner).status === 'active' ? link.owner : undefined
+    const owner =
+      link && link.mode !== 'self_only' && !link.paused && this.account(link.owner).status === 'active'
+        ? link.owner
+        : undefined
     return { own, owners: owner === undefined ? 0n : this.free(owner), owner }
   }
 
@@ -143,7 +150,12 @@ export class Model {
     for (const name of names) {
       const mine = this.buckets.filter((b) => b.account === name && b.expires !== -1 && b.posted > b.held)
       const never = Number.MAX_SAFE_INTEGER
-      mine.sort((a, b) => (a.expires ?? never) - (b.expires ?? never) || KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind) || this.buckets.indexOf(a) - this.buckets.indexOf(b))
+      mine.sort(
+        (a, b) =>
+          (a.expires ?? never) - (b.expires ?? never) ||
+          KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind) ||
+          this.buckets.indexOf(a) - this.buckets.indexOf(b),
+      )
       found.push(...mine)
     }
     return found
@@ -153,7 +165,8 @@ export class Model {
     const known = this.holds.get(command.id)
     if (known) {
       const { request } = known
-      const same = request.actor === command.actor && request.wanted === command.wanted && request.minimum === command.minimum
+      const same =
+        request.actor === command.actor && request.wanted === command.wanted && request.minimum === command.minimum
       return same ? { status: 'reserved', amount: known.reserve } : { status: 'conflict' }
     }
     const account = this.account(command.actor)
@@ -170,15 +183,30 @@ export class Model {
     let granted = command.wanted < funds ? command.wanted : funds
     if (keyRoom !== undefined && keyRoom < granted) granted = keyRoom
     if (granted < command.minimum) {
-      if (keyRoom !== undefined && keyRoom < command.minimum) return { status: 'budget_exceeded', amount: granted, whose: 'key', room: keyRoom }
-      if (own + owners >= command.minimum) return { status: 'budget_exceeded', amount: granted, whose: 'link', room: linkRoom ?? 0n }
+      if (keyRoom !== undefined && keyRoom < command.minimum)
+        return { status: 'budget_exceeded', amount: granted, whose: 'key', room: keyRoom }
+      if (own + owners >= command.minimum)
+        return { status: 'budget_exceeded', amount: granted, whose: 'link', room: linkRoom ?? 0n }
       return { status: 'insufficient_credits', amount: funds, room: funds }
     }
-    const payers = [...(account.link?.mode === 'owner_only' ? [] : [command.actor]), ...(owner === undefined ? [] : [owner])]
+    const payers = [
+      ...(account.link?.mode === 'owner_only' ? [] : [command.actor]),
+      ...(owner === undefined ? [] : [owner]),
+    ]
     const parts = this.take(payers, granted)
     for (const part of parts) if (linkBudget && part.payer !== command.actor) linkBudget.held += part.amount
     if (keyBudget) keyBudget.held += granted
-    this.holds.set(command.id, { request: command, parts, reserve: granted, keyBudget, linkBudget, state: 'open', actual: 0n, unknown: false, shortfall: undefined })
+    this.holds.set(command.id, {
+      request: command,
+      parts,
+      reserve: granted,
+      keyBudget,
+      linkBudget,
+      state: 'open',
+      actual: 0n,
+      unknown: false,
+      shortfall: undefined,
+    })
     return { status: 'reserved', amount: granted }
   }
 
@@ -201,18 +229,28 @@ export class Model {
     const hold = this.holds.get(command.id)
     if (!hold) return { status: 'hold_not_found' }
     if (hold.state !== 'open') {
-      const same = command.operation === 'capture' ? hold.state === 'captured' && hold.actual === command.actual : command.operation === 'void' && hold.state === 'voided'
+      const same =
+        command.operation === 'capture'
+          ? hold.state === 'captured' && hold.actual === command.actual
+          : command.operation === 'void' && hold.state === 'voided'
       return { status: same ? hold.state : 'already_resolved', amount: hold.actual }
     }
     if (hold.shortfall !== undefined) {
-      return { status: command.operation === 'capture' && command.actual === hold.shortfall ? 'shortfall' : 'already_resolved', amount: hold.shortfall }
+      return {
+        status: command.operation === 'capture' && command.actual === hold.shortfall ? 'shortfall' : 'already_resolved',
+        amount: hold.shortfall,
+      }
     }
     if (command.operation === 'unknown') {
       if (!hold.unknown) this.settlements += 1
       hold.unknown = true
       return { status: 'usage_unknown' }
     }
-    if (command.operation === 'capture' && command.actual > hold.reserve && !this.topUp(hold, command.actual - hold.reserve)) {
+    if (
+      command.operation === 'capture' &&
+      command.actual > hold.reserve &&
+      !this.topUp(hold, command.actual - hold.reserve)
+    ) {
       hold.shortfall = command.actual
       if (!hold.unknown) this.settlements += 1
       return { status: 'shortfall', amount: command.actual }

@@ -13,7 +13,13 @@ export interface World {
   readonly asked: bigint[]
   /** Every ledger command that was ever sent, in order, for replays. */
   readonly sent: LedgerCommand[]
-  readonly grants: Array<{ source: string; account: string; kind: Bucket['kind']; expires: number | null; amount: bigint }>
+  readonly grants: Array<{
+    source: string
+    account: string
+    kind: Bucket['kind']
+    expires: number | null
+    amount: bigint
+  }>
 }
 
 export const accountId = (name: string): bigint => BigInt(ACCOUNTS.indexOf(name as (typeof ACCOUNTS)[number]) + 1)
@@ -26,7 +32,8 @@ const FIRST_LIMITS: Record<(typeof BUDGETS)[number], Limits> = {
   lonerKey: { ...NO_LIMITS, perCall: 400n, total: 6_000n },
   link: { ...NO_LIMITS, daily: 3_000n },
 }
-const at = <T>(list: readonly T[], position: number): T | undefined => (list.length === 0 ? undefined : list[position % list.length])
+const at = <T>(list: readonly T[], position: number): T | undefined =>
+  list.length === 0 ? undefined : list[position % list.length]
 /** The time of an expiry's rank: far ahead, or long gone for -1. */
 const expiryTime = (rank: number): Date => new Date(Date.UTC(rank < 0 ? 2001 : 2900 + rank, 0, 1))
 
@@ -37,7 +44,9 @@ export async function emptyDatabase(database: TestDatabase): Promise<void> {
   )
   const trigger = (how: string) => history.map(({ name }) => `alter table ${name} ${how} trigger append_only;`).join('')
   const tables = ['families', 'budgets', ...history.map(({ name }) => name)].join(', ')
-  await database.sql(`begin; ${trigger('disable')} truncate ${tables} restart identity cascade; ${trigger('enable')} commit`)
+  await database.sql(
+    `begin; ${trigger('disable')} truncate ${tables} restart identity cascade; ${trigger('enable')} commit`,
+  )
 }
 
 /** Makes the people, their keys and their budgets in an empty database and in a new model. */
@@ -46,25 +55,40 @@ export async function makeWorld(database: TestDatabase): Promise<World> {
   for (const name of BUDGETS) {
     model.budgets.set(name, { name, limits: FIRST_LIMITS[name], spent: 0n, held: 0n })
     const { perCall, daily, monthly, total } = FIRST_LIMITS[name]
-    await database.sql('insert into budgets (per_call_micro, daily_micro, monthly_micro, total_micro) values ($1, $2, $3, $4)', [perCall, daily, monthly, total])
+    await database.sql(
+      'insert into budgets (per_call_micro, daily_micro, monthly_micro, total_micro) values ($1, $2, $3, $4)',
+      [perCall, daily, monthly, total],
+    )
   }
   for (const name of ACCOUNTS) {
     const owned = name === 'agent' || name === 'strict'
     const family = owned ? accountId('owner') : accountId(name)
     await database.sql('insert into families (id) values ($1) on conflict do nothing', [family])
-    await database.sql(`insert into accounts (account_type, family_id) values ($1, $2)`, [owned ? 'agent' : 'owner', family])
-    const link = owned ? { owner: 'owner', mode: name === 'strict' ? ('owner_only' as const) : ('self_then_owner' as const), paused: false, budget: name === 'agent' ? 'link' : null } : null
+    await database.sql(`insert into accounts (account_type, family_id) values ($1, $2)`, [
+      owned ? 'agent' : 'owner',
+      family,
+    ])
+    const link = owned
+      ? {
+          owner: 'owner',
+          mode: name === 'strict' ? ('owner_only' as const) : ('self_then_owner' as const),
+          paused: false,
+          budget: name === 'agent' ? 'link' : null,
+        }
+      : null
     if (link) {
-      await database.sql('insert into agent_links (agent_account_id, owner_account_id, billing_mode, budget_id) values ($1, $2, $3, $4)', [
-        accountId(name), accountId(link.owner), link.mode, link.budget === null ? null : budgetId(link.budget),
-      ])
+      await database.sql(
+        'insert into agent_links (agent_account_id, owner_account_id, billing_mode, budget_id) values ($1, $2, $3, $4)',
+        [accountId(name), accountId(link.owner), link.mode, link.budget === null ? null : budgetId(link.budget)],
+      )
     }
     model.accounts.set(name, { name, status: 'active', link })
   }
   for (const [name, key] of Object.entries(KEYS)) {
-    await database.sql(`insert into api_keys (account_id, secret_hash, prefix, last4, budget_id) values ($1, $2, 'fbx_', '', $3)`, [
-      accountId(key.account), Buffer.from(name), key.budget === null ? null : budgetId(key.budget),
-    ])
+    await database.sql(
+      `insert into api_keys (account_id, secret_hash, prefix, last4, budget_id) values ($1, $2, 'fbx_', '', $3)`,
+      [accountId(key.account), Buffer.from(name), key.budget === null ? null : budgetId(key.budget)],
+    )
     model.keys.set(name, { account: key.account, budget: key.budget, dead: false })
   }
   return { database, model, asked: [], sent: [], grants: [] }
@@ -77,13 +101,21 @@ export function commandOf(world: World, step: Step): LedgerCommand | undefined {
       const key = at(Object.keys(KEYS), step.key) as keyof typeof KEYS
       const wanted = BigInt(step.wanted)
       const minimum = (wanted * BigInt(step.minimumPercent) + 99n) / 100n
-      return { operation: 'reserve', id: BigInt(world.asked.length + 1), actor: KEYS[key].account, key, wanted, minimum }
+      return {
+        operation: 'reserve',
+        id: BigInt(world.asked.length + 1),
+        actor: KEYS[key].account,
+        key,
+        wanted,
+        minimum,
+      }
     }
     case 'capture': {
       const id = holdFor(world, step.which)
       const hold = id === undefined ? undefined : world.model.holds.get(id)
       if (id === undefined) return undefined
-      if (step.percent === EVERYTHING && hold) return { operation: 'capture', id, actual: hold.reserve + world.model.free(hold.request.actor) }
+      if (step.percent === EVERYTHING && hold)
+        return { operation: 'capture', id, actual: hold.reserve + world.model.free(hold.request.actor) }
       return { operation: 'capture', id, actual: ((hold?.reserve ?? 7n) * BigInt(Math.max(step.percent, 0))) / 100n }
     }
     case 'void':
@@ -124,12 +156,25 @@ export function operationOf(command: LedgerCommand): Operation {
   switch (command.operation) {
     case 'reserve':
       return {
-        operation: 'reserve', holdId: command.id, requestId: `request ${command.id}`, actorAccountId: accountId(command.actor),
-        credential: { kind: 'api_key', id: keyId(command.key) }, wantedMicro: microcredits(command.wanted), minimumMicro: microcredits(command.minimum),
-        category: 'model', subject: 'test', detail: null,
+        operation: 'reserve',
+        holdId: command.id,
+        requestId: `request ${command.id}`,
+        actorAccountId: accountId(command.actor),
+        credential: { kind: 'api_key', id: keyId(command.key) },
+        wantedMicro: microcredits(command.wanted),
+        minimumMicro: microcredits(command.minimum),
+        category: 'model',
+        subject: 'test',
+        detail: null,
       }
     case 'capture':
-      return { operation: 'capture', holdId: command.id, actualMicro: microcredits(command.actual), outcome: 'success', usage: null }
+      return {
+        operation: 'capture',
+        holdId: command.id,
+        actualMicro: microcredits(command.actual),
+        outcome: 'success',
+        usage: null,
+      }
     case 'void':
       return { operation: 'void', holdId: command.id, outcome: 'failed' }
     case 'unknown':
@@ -153,7 +198,13 @@ export async function changeWorld(world: World, step: Step): Promise<void> {
   const { model, database } = world
   switch (step.step) {
     case 'grant':
-      return grant(world, { source: `grant ${world.grants.length}`, account: at(ACCOUNTS, step.account) ?? 'owner', kind: step.kind, expires: step.expires, amount: BigInt(step.amount) })
+      return grant(world, {
+        source: `grant ${world.grants.length}`,
+        account: at(ACCOUNTS, step.account) ?? 'owner',
+        kind: step.kind,
+        expires: step.expires,
+        amount: BigInt(step.amount),
+      })
     case 'grantAgain': {
       const earlier = at(world.grants, step.which)
       return earlier && grant(world, earlier)
@@ -163,7 +214,10 @@ export async function changeWorld(world: World, step: Step): Promise<void> {
       const bucket = model.buckets[index]
       if (!bucket || bucket.expires === null) return
       bucket.expires = -1
-      await database.sql('update buckets set expires_at = $2 where id = (select id from buckets order by id offset $1 limit 1)', [index, expiryTime(-1)])
+      await database.sql(
+        'update buckets set expires_at = $2 where id = (select id from buckets order by id offset $1 limit 1)',
+        [index, expiryTime(-1)],
+      )
       return
     }
     case 'status': {
@@ -176,7 +230,11 @@ export async function changeWorld(world: World, step: Step): Promise<void> {
     case 'link': {
       const link = model.accounts.get('agent')?.link
       if (link) Object.assign(link, { mode: step.mode, paused: step.paused })
-      await database.sql('update agent_links set billing_mode = $2, funding_paused = $3 where agent_account_id = $1', [accountId('agent'), step.mode, step.paused])
+      await database.sql('update agent_links set billing_mode = $2, funding_paused = $3 where agent_account_id = $1', [
+        accountId('agent'),
+        step.mode,
+        step.paused,
+      ])
       return
     }
     case 'limits': {
@@ -184,7 +242,10 @@ export async function changeWorld(world: World, step: Step): Promise<void> {
       const budget = model.budgets.get(name)
       if (budget) budget.limits = step.limits
       const { perCall, daily, monthly, total } = step.limits
-      await database.sql('update budgets set per_call_micro = $2, daily_micro = $3, monthly_micro = $4, total_micro = $5 where id = $1', [budgetId(name), perCall, daily, monthly, total])
+      await database.sql(
+        'update budgets set per_call_micro = $2, daily_micro = $3, monthly_micro = $4, total_micro = $5 where id = $1',
+        [budgetId(name), perCall, daily, monthly, total],
+      )
       return
     }
     case 'killKey': {
@@ -204,10 +265,17 @@ async function grant(world: World, wanted: World['grants'][number]): Promise<voi
   const given = world.model.grant(wanted)
   if (given) world.grants.push(wanted)
   const { repeated } = await grantCredits(world.database.db, {
-    source: 'operator', sourceId: wanted.source, accountId: accountId(wanted.account), bucket: wanted.kind, amountMicro: microcredits(wanted.amount),
-    expiresAt: wanted.expires === null ? undefined : expiryTime(wanted.expires), reason: 'a test', grantedBy: 'operator:test',
+    source: 'operator',
+    sourceId: wanted.source,
+    accountId: accountId(wanted.account),
+    bucket: wanted.kind,
+    amountMicro: microcredits(wanted.amount),
+    expiresAt: wanted.expires === null ? undefined : expiryTime(wanted.expires),
+    reason: 'a test',
+    grantedBy: 'operator:test',
   })
-  if (repeated === given) throw new Error(`grant ${wanted.source}: given by the model ${given}, repeated by the ledger ${repeated}`)
+  if (repeated === given)
+    throw new Error(`grant ${wanted.source}: given by the model ${given}, repeated by the ledger ${repeated}`)
 }
 
 /** All that money can be seen by, as text: buckets, budgets, ends of holds, open items. */
@@ -222,8 +290,17 @@ export interface Balances {
 export function modelBalances({ model }: World): Balances {
   return {
     buckets: model.buckets.map((b) => `${b.account} ${b.kind} posted ${b.posted} held ${b.held}`),
-    budgets: [...model.budgets.values()].flatMap((b) => (b.spent + b.held === 0n ? [] : ['daily', 'monthly', 'total'].map((window) => `${b.name} ${window} spent ${b.spent} held ${b.held}`))),
-    holds: [...model.holds].sort(([a], [b]) => Number(a - b)).map(([id, h]) => `${id} ${h.reserve} ${h.state} ${h.actual} parts ${h.parts.map((p) => `${model.buckets.indexOf(p.bucket)}:${p.amount}`).join(' ')}`),
+    budgets: [...model.budgets.values()].flatMap((b) =>
+      b.spent + b.held === 0n
+        ? []
+        : ['daily', 'monthly', 'total'].map((window) => `${b.name} ${window} spent ${b.spent} held ${b.held}`),
+    ),
+    holds: [...model.holds]
+      .sort(([a], [b]) => Number(a - b))
+      .map(
+        ([id, h]) =>
+          `${id} ${h.reserve} ${h.state} ${h.actual} parts ${h.parts.map((p) => `${model.buckets.indexOf(p.bucket)}:${p.amount}`).join(' ')}`,
+      ),
     settlements: model.settlements,
   }
 }

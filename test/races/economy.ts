@@ -10,15 +10,29 @@ export const KEY = 1n
 export async function makeEconomy(database: TestDatabase, credits: bigint, total?: bigint): Promise<void> {
   await database.sql(`insert into families (id) values (1)`)
   await database.sql(`insert into accounts (account_type, family_id) values ('owner', 1)`)
-  if (credits > 0n) await database.sql(`select ledger_grant('operator', 'opening', 1, 'promo', $1, null, 'a test', 'operator:test')`, [credits])
+  if (credits > 0n)
+    await database.sql(`select ledger_grant('operator', 'opening', 1, 'promo', $1, null, 'a test', 'operator:test')`, [
+      credits,
+    ])
   if (total !== undefined) await database.sql(`insert into budgets (total_micro) values ($1)`, [total])
-  await database.sql(`insert into api_keys (account_id, secret_hash, prefix, last4, budget_id) values (1, '\\x00', 'fbx_', '', $1)`, [total === undefined ? null : 1])
+  await database.sql(
+    `insert into api_keys (account_id, secret_hash, prefix, last4, budget_id) values (1, '\\x00', 'fbx_', '', $1)`,
+    [total === undefined ? null : 1],
+  )
 }
 
 /** A reserve of the owner's key that may not be clamped. */
 export const reserveOf = (holdId: bigint, wanted: bigint): Reserve => ({
-  operation: 'reserve', holdId, requestId: `request ${holdId}`, actorAccountId: OWNER, credential: { kind: 'api_key', id: KEY },
-  wantedMicro: microcredits(wanted), minimumMicro: microcredits(wanted), category: 'model', subject: 'test', detail: null,
+  operation: 'reserve',
+  holdId,
+  requestId: `request ${holdId}`,
+  actorAccountId: OWNER,
+  credential: { kind: 'api_key', id: KEY },
+  wantedMicro: microcredits(wanted),
+  minimumMicro: microcredits(wanted),
+  category: 'model',
+  subject: 'test',
+  detail: null,
 })
 
 /** What the owner has and holds now. */

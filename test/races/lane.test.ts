@@ -9,14 +9,14 @@ import { auditLedger } from '../../src/ledger/audit.ts'
 import { type Lane, LaneLost, openLane } from '../../src/ledger/lane.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { amount, balanceOf, makeEconomy, reserveOf } from './economy.ts'
-import { openProxy, type Proxy } from './proxy.ts'
+import { type Proxy as DatabaseProxy, openProxy } from './proxy.ts'
 
 const CREDITS = 1_000_000n
 const ANSWER_TIMEOUT_MS = 400
 
 let database: TestDatabase
 let folder: string
-let proxy: Proxy
+let proxy: DatabaseProxy
 let lane: Lane
 let applier: Applier
 beforeEach(async () => {
@@ -36,9 +36,14 @@ afterEach(async () => {
   await database.drop()
 })
 
-const captureOf = (holdId: bigint, actual: number) => ({ operation: 'capture', holdId, actualMicro: amount(actual), outcome: 'success', usage: null }) as const
-const audit = async () => (await auditLedger(database.db)).filter((finding) => finding.check_name !== 'open_hold_without_process')
-const captures = () => database.sql<{ hold_id: string; total: string; times: string }>(`select hold_id, sum(amount_micro) as total, count(*) as times from transfers where kind = 'capture' group by hold_id order by hold_id::bigint`)
+const captureOf = (holdId: bigint, actual: number) =>
+  ({ operation: 'capture', holdId, actualMicro: amount(actual), outcome: 'success', usage: null }) as const
+const audit = async () =>
+  (await auditLedger(database.db)).filter((finding) => finding.check_name !== 'open_hold_without_process')
+const captures = () =>
+  database.sql<{ hold_id: string; total: string; times: string }>(
+    `select hold_id, sum(amount_micro) as total, count(*) as times from transfers where kind = 'capture' group by hold_id order by hold_id::bigint`,
+  )
 
 test('a flush whose line is cut after the commit and before the reply is unknown to the lane, and applied once when sent again', async () => {
   await lane.apply([reserveOf(1n, 10n)])
@@ -47,7 +52,10 @@ test('a flush whose line is cut after the commit and before the reply is unknown
   // it is committed: the owner of the database sees it
   await vi.waitFor(async () => expect((await balanceOf(database)).charged).toBe(7n))
   const again = await lane.apply([captureOf(1n, 7), reserveOf(2n, 10n)])
-  expect(again.map(({ status, amountMicro }) => [status, amountMicro])).toEqual([['captured', 7n], ['reserved', 10n]])
+  expect(again.map(({ status, amountMicro }) => [status, amountMicro])).toEqual([
+    ['captured', 7n],
+    ['reserved', 10n],
+  ])
   expect(await balanceOf(database)).toEqual({ posted: CREDITS - 7n, held: 10n, charged: 7n })
 })
 
@@ -66,10 +74,15 @@ test('a flush that waits for a lock longer than the time for an answer is applie
   await blocker.query('begin; select ledger_lock_families(array[1]::bigint[])')
   const capture = applier.submit(captureOf(1n, 7))
   // two backends wait for the family now: the one that was given up and the one of the resent flush
-  await vi.waitFor(async () => {
-    const waiting = await database.sql(`select from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger' and wait_event_type = 'Lock'`)
-    expect(waiting.length).toBeGreaterThanOrEqual(2)
-  }, { timeout: 10_000 })
+  await vi.waitFor(
+    async () => {
+      const waiting = await database.sql(
+        `select from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger' and wait_event_type = 'Lock'`,
+      )
+      expect(waiting.length).toBeGreaterThanOrEqual(2)
+    },
+    { timeout: 10_000 },
+  )
   await blocker.query('commit')
   blocker.release()
   expect((await capture).status).toBe('captured')
@@ -80,7 +93,9 @@ test('a flush that waits for a lock longer than the time for an answer is applie
 
 test('a backend that an administrator ends in the middle counts as a lost line, and nothing is lost', async () => {
   await applier.submit(reserveOf(1n, 10n))
-  const [ended] = await database.sql<{ done: boolean }>(`select pg_terminate_backend(pid) as done from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger'`)
+  const [ended] = await database.sql<{ done: boolean }>(
+    `select pg_terminate_backend(pid) as done from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger'`,
+  )
   expect(ended?.done).toBe(true)
   expect((await applier.submit(captureOf(1n, 7))).status).toBe('captured')
   expect(await balanceOf(database)).toEqual({ posted: CREDITS - 7n, held: 0n, charged: 7n })
@@ -91,11 +106,16 @@ test('an end whose statement is cancelled is not poison: it is sent again until 
   const blocker = await database.pool.connect()
   await blocker.query('begin; select ledger_lock_families(array[1]::bigint[])')
   const capture = applier.submit(captureOf(1n, 7))
-  const cancelled = await vi.waitFor(async () => {
-    const rows = await database.sql(`select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger' and wait_event_type = 'Lock'`)
-    expect(rows.length).toBeGreaterThan(0)
-    return rows
-  }, { timeout: 10_000, interval: 5 })
+  const cancelled = await vi.waitFor(
+    async () => {
+      const rows = await database.sql(
+        `select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger' and wait_event_type = 'Lock'`,
+      )
+      expect(rows.length).toBeGreaterThan(0)
+      return rows
+    },
+    { timeout: 10_000, interval: 5 },
+  )
   expect(cancelled).toHaveLength(1)
   await vi.waitFor(() => expect(applier.failing).toBe(true), { interval: 1 })
   await blocker.query('commit')
@@ -107,9 +127,11 @@ test('an end whose statement is cancelled is not poison: it is sent again until 
 const SEED = Number(process.env.FAREBOX_MODEL_SEED ?? 1)
 const ROUNDS = Number(process.env.FAREBOX_PROXY_ROUNDS ?? 40)
 
-test(`over ${ROUNDS} random breaks of the line under load every acknowledged operation is there once, and none is doubled`, { timeout: 600_000 }, async () => {
+test(`over ${ROUNDS} random breaks of the line under load every acknowledged operation is there once, and none is doubled`, {
+  timeout: 600_000,
+}, async () => {
   const storms = fc.sample(
-    fc.oneof<fc.Arbitrary<Proxy['weather']>[]>(
+    fc.oneof<fc.Arbitrary<DatabaseProxy['weather']>[]>(
       fc.record({ kind: fc.constant('cut after sending' as const), bytes: fc.integer({ min: 1, max: 20_000 }) }),
       fc.constant({ kind: 'cut before the reply' as const }),
       fc.constant({ kind: 'down' as const }),
@@ -123,7 +145,8 @@ test(`over ${ROUNDS} random breaks of the line under load every acknowledged ope
   let storming = true
   const one = async () => {
     while (storming) {
-      const holdId = (next += 1n)
+      next += 1n
+      const holdId = next
       const cost = Number(holdId % 10n)
       const reserved = await applier.submit(reserveOf(holdId, 10n)).catch(() => undefined)
       if (reserved === undefined) {
@@ -144,7 +167,8 @@ test(`over ${ROUNDS} random breaks of the line under load every acknowledged ope
     const before = acknowledged.size
     await vi.waitFor(() => expect(acknowledged.size).toBeGreaterThan(before), { timeout: 30_000, interval: 1 })
     proxy.weather = { ...storm }
-    if (storm.kind !== 'cut before the reply') await vi.waitFor(() => expect(applier.failing).toBe(true), { timeout: 30_000, interval: 1 })
+    if (storm.kind !== 'cut before the reply')
+      await vi.waitFor(() => expect(applier.failing).toBe(true), { timeout: 30_000, interval: 1 })
     if (storm.kind === 'down' || storm.kind === 'black hole') proxy.weather = { kind: 'clear' }
   }
   storming = false
@@ -158,5 +182,7 @@ test(`over ${ROUNDS} random breaks of the line under load every acknowledged ope
   const total = [...acknowledged.values()].reduce((sum, cost) => sum + BigInt(cost), 0n)
   expect(await balanceOf(database)).toEqual({ posted: CREDITS - total, held: 0n, charged: total })
   expect(await audit()).toEqual([])
-  process.stdout.write(`proxy: seed ${SEED}, ${ROUNDS} breaks (${proxy.cuts} in the middle of a flush), ${acknowledged.size} calls acknowledged, ${refused} told 503, 0 lost, 0 doubled\n`)
+  process.stdout.write(
+    `proxy: seed ${SEED}, ${ROUNDS} breaks (${proxy.cuts} in the middle of a flush), ${acknowledged.size} calls acknowledged, ${refused} told 503, 0 lost, 0 doubled\n`,
+  )
 })

@@ -1,5 +1,5 @@
-import { createServer, createConnection, type Socket } from 'node:net'
 import { rm } from 'node:fs/promises'
+import { createConnection, createServer, type Socket } from 'node:net'
 
 /** Bytes that begin a message of PostgreSQL's protocol that says that a statement was committed: CommandComplete. */
 const COMMAND_COMPLETE = 'C'.charCodeAt(0)
@@ -35,7 +35,10 @@ export async function openProxy(options: { folder: string; target: string }): Pr
   const server = createServer((client) => {
     if (weather.kind === 'down') return void client.destroy()
     const upstream = createConnection(`${options.target}/.s.PGSQL.5432`)
-    for (const [one, other] of [[client, upstream], [upstream, client]] as const) {
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
       sockets.add(one)
       one.on('error', () => other.destroy())
       one.on('close', () => {
@@ -86,6 +89,7 @@ export async function openProxy(options: { folder: string; target: string }): Pr
 
 /** True when whole messages of this chunk include the end of a statement. */
 function hasCommandComplete(data: Buffer): boolean {
-  for (let at = 0; at + 5 <= data.length; at += 1 + data.readInt32BE(at + 1)) if (data[at] === COMMAND_COMPLETE) return true
+  for (let at = 0; at + 5 <= data.length; at += 1 + data.readInt32BE(at + 1))
+    if (data[at] === COMMAND_COMPLETE) return true
   return false
 }

@@ -35,7 +35,10 @@ async function answer(request: Request): Promise<Reply> {
         calls: await Promise.all(
           request.calls.map(async ({ reserve, capture }) => {
             const reserved = await applier.submit(reserve)
-            return { reserve: reserved, capture: reserved.status === 'reserved' ? await applier.submit(capture) : undefined }
+            return {
+              reserve: reserved,
+              capture: reserved.status === 'reserved' ? await applier.submit(capture) : undefined,
+            }
           }),
         ),
       }

@@ -12,7 +12,12 @@ let database: TestDatabase
 let servers: ChildProcess[]
 beforeEach(async () => {
   database = await freshDatabase()
-  servers = [1, 2].map((id) => fork(new URL('./server-process.ts', import.meta.url), [database.url, String(id)], { serialization: 'advanced', execArgv: [] }))
+  servers = [1, 2].map((id) =>
+    fork(new URL('./server-process.ts', import.meta.url), [database.url, String(id)], {
+      serialization: 'advanced',
+      execArgv: [],
+    }),
+  )
   await Promise.all(servers.map((server) => once(server, 'message')))
 })
 afterEach(async () => {
@@ -26,7 +31,8 @@ afterEach(async () => {
 let asked = 0
 async function ask<R extends Reply>(server: ChildProcess | undefined, request: Request): Promise<R> {
   if (!server) throw new Error('no such server')
-  const id = (asked += 1)
+  asked += 1
+  const id = asked
   const { promise, resolve, reject } = Promise.withResolvers<R>()
   const listen = (message: { id: number; reply?: R; error?: string }) => {
     if (message.id !== id) return
@@ -41,28 +47,56 @@ async function ask<R extends Reply>(server: ChildProcess | undefined, request: R
 type Calls = Extract<Reply, { calls: unknown }>
 /** Splits what is to be done over both servers, evenly, and joins the answers. */
 async function onBoth(calls: readonly RacedCall[]): Promise<Calls['calls'][number][]> {
-  const replies = await Promise.all(servers.map((server, n) => ask<Calls>(server, { kind: 'calls', calls: calls.filter((_, index) => index % 2 === n) })))
+  const replies = await Promise.all(
+    servers.map((server, n) =>
+      ask<Calls>(server, { kind: 'calls', calls: calls.filter((_, index) => index % 2 === n) }),
+    ),
+  )
   return replies.flatMap(({ calls: answers }) => answers)
 }
 /** Submits one operation to each server at once, many pairs together. */
-async function pairs(each: ReadonlyArray<readonly [Operation, Operation]>): Promise<Array<readonly [Applied, Applied]>> {
-  const [left, right] = await Promise.all(servers.map((server, n) => ask<{ answers: Applied[] }>(server, { kind: 'submit', operations: each.map((pair) => pair[n as 0 | 1]) })))
+async function pairs(
+  each: ReadonlyArray<readonly [Operation, Operation]>,
+): Promise<Array<readonly [Applied, Applied]>> {
+  const [left, right] = await Promise.all(
+    servers.map((server, n) =>
+      ask<{ answers: Applied[] }>(server, { kind: 'submit', operations: each.map((pair) => pair[n as 0 | 1]) }),
+    ),
+  )
   return each.map((_, index) => [left?.answers[index] as Applied, right?.answers[index] as Applied])
 }
-const captureOf = (holdId: bigint, actual: number | bigint): Capture => ({ operation: 'capture', holdId, actualMicro: amount(actual), outcome: 'success', usage: null })
-const audit = async () => (await auditLedger(database.db)).filter((finding) => finding.check_name !== 'open_hold_without_process')
+const captureOf = (holdId: bigint, actual: number | bigint): Capture => ({
+  operation: 'capture',
+  holdId,
+  actualMicro: amount(actual),
+  outcome: 'success',
+  usage: null,
+})
+const audit = async () =>
+  (await auditLedger(database.db)).filter((finding) => finding.check_name !== 'open_hold_without_process')
 const ids = (count: number): bigint[] => Array.from({ length: count }, (_, index) => BigInt(index + 1))
-const statuses = (pair: readonly [Applied, Applied]): string => pair.map(({ status }) => status).sort().join(' and ')
-const count = (names: readonly string[]): Record<string, number> => names.reduce<Record<string, number>>((counts, name) => ({ ...counts, [name]: (counts[name] ?? 0) + 1 }), {})
+const statuses = (pair: readonly [Applied, Applied]): string =>
+  pair
+    .map(({ status }) => status)
+    .sort()
+    .join(' and ')
+const count = (names: readonly string[]): Record<string, number> =>
+  Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, all]) => [name, all.length]))
 
 test('of 1,000 parallel calls by one key budgeted for 100, on two server processes, exactly 100 are charged and every other is told the numbers', async () => {
   await makeEconomy(database, 1_000_000n, 1_000n)
-  const answers = await onBoth(ids(1_000).map((holdId) => ({ reserve: reserveOf(holdId, 10n), capture: captureOf(holdId, 10) })))
+  const answers = await onBoth(
+    ids(1_000).map((holdId) => ({ reserve: reserveOf(holdId, 10n), capture: captureOf(holdId, 10) })),
+  )
   expect(answers.filter(({ capture }) => capture?.status === 'captured')).toHaveLength(100)
   const refused = answers.filter(({ capture }) => capture === undefined)
   expect(refused).toHaveLength(900)
   for (const { reserve } of refused) {
-    expect(reserve).toMatchObject({ status: 'budget_exceeded', amountMicro: 0n, detail: { budget: 'key', limit: 'total', limit_micro: 1_000, required_micro: 10 } })
+    expect(reserve).toMatchObject({
+      status: 'budget_exceeded',
+      amountMicro: 0n,
+      detail: { budget: 'key', limit: 'total', limit_micro: 1_000, required_micro: 10 },
+    })
     expect(Number(reserve.detail?.spent_micro) + Number(reserve.detail?.held_micro)).toBe(1_000)
   }
   expect(await balanceOf(database)).toEqual({ posted: 999_000n, held: 0n, charged: 1_000n })
@@ -71,7 +105,10 @@ test('of 1,000 parallel calls by one key budgeted for 100, on two server process
 
 test('300 parallel calls of different cost cost together what the balance falls by, and hold nothing afterwards', async () => {
   await makeEconomy(database, 1_000_000n)
-  const calls = ids(300).map((holdId) => ({ reserve: reserveOf(holdId, 500n), capture: captureOf(holdId, (holdId * 7919n) % 501n) }))
+  const calls = ids(300).map((holdId) => ({
+    reserve: reserveOf(holdId, 500n),
+    capture: captureOf(holdId, (holdId * 7919n) % 501n),
+  }))
   const answers = await onBoth(calls)
   expect(count(answers.map(({ capture }) => capture?.status ?? 'refused'))).toEqual({ captured: 300 })
   const cost = calls.reduce((sum, { capture }) => sum + capture.actualMicro, 0n)
@@ -88,7 +125,12 @@ test('of two reserves for the last Credit, one on each server, exactly one is gr
     if (!answers) throw new Error('no answers')
     expect(statuses(answers)).toBe('insufficient_credits and reserved')
     const won = answers[0].status === 'reserved' ? one : other
-    await pairs([[{ operation: 'void', holdId: won, outcome: 'failed' }, { operation: 'void', holdId: won, outcome: 'failed' }]])
+    await pairs([
+      [
+        { operation: 'void', holdId: won, outcome: 'failed' },
+        { operation: 'void', holdId: won, outcome: 'failed' },
+      ],
+    ])
   }
   expect(await balanceOf(database)).toEqual({ posted: 10n, held: 0n, charged: 0n })
   expect(await audit()).toEqual([])
@@ -98,7 +140,12 @@ test('a hold that both servers end at once has one end, which is what both are t
   await makeEconomy(database, 1_000_000n)
   const holds = ids(400)
   await ask(servers[0], { kind: 'submit', operations: holds.map((holdId) => reserveOf(holdId, 10n)) })
-  const [same, other, released, unknown] = [0, 1, 2, 3].map((kind) => holds.slice(kind * 100, kind * 100 + 100)) as [bigint[], bigint[], bigint[], bigint[]]
+  const [same, other, released, unknown] = [0, 1, 2, 3].map((kind) => holds.slice(kind * 100, kind * 100 + 100)) as [
+    bigint[],
+    bigint[],
+    bigint[],
+    bigint[],
+  ]
   const [twice, different, voided, marked] = await Promise.all([
     pairs(same.map((holdId) => [captureOf(holdId, 7), captureOf(holdId, 7)])),
     pairs(other.map((holdId) => [captureOf(holdId, 7), captureOf(holdId, 8)])),
@@ -107,12 +154,19 @@ test('a hold that both servers end at once has one end, which is what both are t
   ])
   expect(count(twice.map(statuses))).toEqual({ 'captured and captured': 100 })
   expect(count(different.map(statuses))).toEqual({ 'already_resolved and captured': 100 })
-  expect(new Set(voided.map(statuses)).isSubsetOf(new Set(['already_resolved and captured', 'already_resolved and voided']))).toBe(true)
+  expect(
+    new Set(voided.map(statuses)).isSubsetOf(new Set(['already_resolved and captured', 'already_resolved and voided'])),
+  ).toBe(true)
   // a capture always settles what was marked; a mark that came too late changes nothing
   expect(marked.map(([capture]) => capture.status)).toEqual(Array(100).fill('captured'))
-  expect(new Set(marked.map(([, mark]) => mark.status)).isSubsetOf(new Set(['usage_unknown', 'already_resolved']))).toBe(true)
+  expect(
+    new Set(marked.map(([, mark]) => mark.status)).isSubsetOf(new Set(['usage_unknown', 'already_resolved'])),
+  ).toBe(true)
 
-  const charged = [...twice, ...different, ...voided, ...marked].reduce((sum, pair) => sum + (pair.find(({ status }) => status === 'captured')?.amountMicro ?? 0n), 0n)
+  const charged = [...twice, ...different, ...voided, ...marked].reduce(
+    (sum, pair) => sum + (pair.find(({ status }) => status === 'captured')?.amountMicro ?? 0n),
+    0n,
+  )
   expect(await balanceOf(database)).toEqual({ posted: 1_000_000n - charged, held: 0n, charged })
   const [rows] = await database.sql<{ ends: number }>('select count(*)::int as ends from hold_resolutions')
   expect(rows?.ends).toBe(400)
@@ -124,7 +178,13 @@ test.each([
   ['its account is banned', `update accounts set status = 'banned' where id = $1`, 'account_banned'],
 ])('in the middle of a burst no reserve succeeds that begins after %s', async (_, statement, refusal) => {
   await makeEconomy(database, 1_000_000_000n)
-  const bursts = servers.map((server, n) => ask<Extract<Reply, { granted: number }>>(server, { kind: 'until refused', first: reserveOf(BigInt(n) * 1_000_000n + 1n, 1n), lanes: 40 }))
+  const bursts = servers.map((server, n) =>
+    ask<Extract<Reply, { granted: number }>>(server, {
+      kind: 'until refused',
+      first: reserveOf(BigInt(n) * 1_000_000n + 1n, 1n),
+      lanes: 40,
+    }),
+  )
   await vi.waitFor(async () => expect((await balanceOf(database)).held).toBeGreaterThan(200n), { timeout: 20_000 })
   await database.sql(statement, [KEY])
   const after = await pairs([[reserveOf(9_000_001n, 1n), reserveOf(9_000_002n, 1n)]])

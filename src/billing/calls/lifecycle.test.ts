@@ -36,19 +36,33 @@ beforeEach(async () => {
   const budget = owner
   linkBudget = owner + 1n
   await database.sql(`insert into families (id) values ($1)`, [owner])
-  await database.sql(`insert into accounts (id, account_type, family_id) overriding system value values ($1, 'owner', $1), ($2, 'agent', $1)`, [owner, agent])
-  await database.sql(`insert into budgets (id, daily_micro) overriding system value values ($1, 600), ($2, null)`, [budget, linkBudget])
-  await database.sql(`insert into agent_links (agent_account_id, owner_account_id, budget_id) values ($1, $2, $3)`, [agent, owner, linkBudget])
+  await database.sql(
+    `insert into accounts (id, account_type, family_id) overriding system value values ($1, 'owner', $1), ($2, 'agent', $1)`,
+    [owner, agent],
+  )
+  await database.sql(`insert into budgets (id, daily_micro) overriding system value values ($1, 600), ($2, null)`, [
+    budget,
+    linkBudget,
+  ])
+  await database.sql(`insert into agent_links (agent_account_id, owner_account_id, budget_id) values ($1, $2, $3)`, [
+    agent,
+    owner,
+    linkBudget,
+  ])
   const insertKey = `insert into api_keys (id, account_id, budget_id, secret_hash, prefix, last4) overriding system value values ($1, $2, $3, $4, '', '')`
   await database.sql(insertKey, [keys.plain, owner, null, `plain ${owner}`])
   await database.sql(insertKey, [keys.budgeted, owner, budget, `budgeted ${owner}`])
   await database.sql(insertKey, [keys.agents, agent, null, `agent ${owner}`])
-  await database.sql(`select ledger_grant('operator', $1, $2, 'promo', 1000, null, 'a test', 'operator:test')`, [`opening ${owner}`, owner])
+  await database.sql(`select ledger_grant('operator', $1, $2, 'promo', 1000, null, 'a test', 'operator:test')`, [
+    `opening ${owner}`,
+    owner,
+  ])
 })
 
 let requests = 0
-const open = (wanted: number, options: { accountId?: bigint; key?: bigint; minimum?: number } = {}) =>
-  openCall(
+const open = (wanted: number, options: { accountId?: bigint; key?: bigint; minimum?: number } = {}) => {
+  requests += 1
+  return openCall(
     {
       ledger,
       paymentHint(shortfall) {
@@ -58,22 +72,33 @@ const open = (wanted: number, options: { accountId?: bigint; key?: bigint; minim
     },
     {
       caller: { accountId: options.accountId ?? owner, credential: { kind: 'api_key', id: options.key ?? keys.plain } },
-      requestId: `req_${(requests += 1)}`, category: 'model', subject: 'demo-chat', detail: { price: 1 },
-      wantedMicro: microcredits(wanted), minimumMicro: microcredits(options.minimum ?? wanted),
+      requestId: `req_${requests}`,
+      category: 'model',
+      subject: 'demo-chat',
+      detail: { price: 1 },
+      wantedMicro: microcredits(wanted),
+      minimumMicro: microcredits(options.minimum ?? wanted),
     },
   )
+}
 const refusalOf = (call: Promise<unknown>): Promise<Fault> =>
   call.then(
     () => Promise.reject(new Error('the call was not refused')),
     (error: unknown) => (error instanceof Fault ? error : Promise.reject(error)),
   )
-const buckets = () => database.sql<{ posted: number; held: number }>('select posted_micro::int as posted, held_micro::int as held from buckets where account_id = $1 order by id', [owner])
+const buckets = () =>
+  database.sql<{ posted: number; held: number }>(
+    'select posted_micro::int as posted, held_micro::int as held from buckets where account_id = $1 order by id',
+    [owner],
+  )
 
 test('a call holds its worst case, and its capture takes what it cost and gives the rest back', async () => {
   const call = await open(400)
   expect(call).toMatchObject({ reserveMicro: 400n, availableMicro: 600n })
   expect(await buckets()).toEqual([{ posted: 1000, held: 400 }])
-  expect(await call.capture({ actualMicro: microcredits(150), outcome: 'success', usage: { input_tokens: 1 } })).toEqual({ state: 'settled', chargedMicro: 150n, availableMicro: 850n })
+  expect(
+    await call.capture({ actualMicro: microcredits(150), outcome: 'success', usage: { input_tokens: 1 } }),
+  ).toEqual({ state: 'settled', chargedMicro: 150n, availableMicro: 850n })
   expect(await buckets()).toEqual([{ posted: 850, held: 0 }])
 })
 
@@ -85,30 +110,54 @@ test('a call that was not made gives everything back', async () => {
 
 test('a call whose cost cannot be known keeps its hold, and its late capture still settles it', async () => {
   const call = await open(400)
-  expect(await call.unknown('the provider reported no usage')).toEqual({ state: 'usage_unknown', chargedMicro: undefined, availableMicro: 600n })
+  expect(await call.unknown('the provider reported no usage')).toEqual({
+    state: 'usage_unknown',
+    chargedMicro: undefined,
+    availableMicro: 600n,
+  })
   expect(await buckets()).toEqual([{ posted: 1000, held: 400 }])
-  expect(await call.capture({ actualMicro: microcredits(10), outcome: 'success', usage: null })).toMatchObject({ state: 'settled', chargedMicro: 10n })
+  expect(await call.capture({ actualMicro: microcredits(10), outcome: 'success', usage: null })).toMatchObject({
+    state: 'settled',
+    chargedMicro: 10n,
+  })
 })
 
 test('a cost above the hold is taken from the caller when it has enough, else nothing is captured and the item waits', async () => {
   const [covered, beyond] = [await open(400), await open(400)]
-  expect(await covered.capture({ actualMicro: microcredits(450), outcome: 'success', usage: null })).toMatchObject({ state: 'settled', chargedMicro: 450n, availableMicro: 150n })
-  expect(await beyond.capture({ actualMicro: microcredits(551), outcome: 'success', usage: null })).toEqual({ state: 'shortfall', chargedMicro: undefined, availableMicro: 150n })
+  expect(await covered.capture({ actualMicro: microcredits(450), outcome: 'success', usage: null })).toMatchObject({
+    state: 'settled',
+    chargedMicro: 450n,
+    availableMicro: 150n,
+  })
+  expect(await beyond.capture({ actualMicro: microcredits(551), outcome: 'success', usage: null })).toEqual({
+    state: 'shortfall',
+    chargedMicro: undefined,
+    availableMicro: 150n,
+  })
   expect(await buckets()).toEqual([{ posted: 550, held: 400 }])
 })
 
 test('whatever a provider says of why it broke off, the hold is marked', async () => {
   const call = await open(400)
-  expect(await call.unknown(`the provider said \0 and \ud800${'x'.repeat(100_000)}`)).toMatchObject({ state: 'usage_unknown' })
-  const [flag] = await database.sql<{ detail: string }>('select detail from hold_flags where hold_id = $1', [call.callId])
+  expect(await call.unknown(`the provider said \0 and \ud800${'x'.repeat(100_000)}`)).toMatchObject({
+    state: 'usage_unknown',
+  })
+  const [flag] = await database.sql<{ detail: string }>('select detail from hold_flags where hold_id = $1', [
+    call.callId,
+  ])
   expect(flag?.detail).toMatch(/^the provider said {2}and \ufffdx{400,}$/)
 })
 
-test.each([10n ** 16n, 10n ** 19n, 10n ** 30n])('a cost of %s, beyond every amount that can be stored, is left for the operator', async (actual) => {
-  const call = await open(400)
-  expect(await call.capture({ actualMicro: actual as ReturnType<typeof microcredits>, outcome: 'success', usage: null })).toMatchObject({ state: 'usage_unknown', chargedMicro: undefined })
-  expect(await buckets()).toEqual([{ posted: 1000, held: 400 }])
-})
+test.each([10n ** 16n, 10n ** 19n, 10n ** 30n])(
+  'a cost of %s, beyond every amount that can be stored, is left for the operator',
+  async (actual) => {
+    const call = await open(400)
+    expect(
+      await call.capture({ actualMicro: actual as ReturnType<typeof microcredits>, outcome: 'success', usage: null }),
+    ).toMatchObject({ state: 'usage_unknown', chargedMicro: undefined })
+    expect(await buckets()).toEqual([{ posted: 1000, held: 400 }])
+  },
+)
 
 test('a call that may be clamped holds what there is, down to its minimum', async () => {
   expect(await open(5000, { minimum: 700 })).toMatchObject({ reserveMicro: 1000n, availableMicro: 0n })
@@ -121,8 +170,16 @@ test('too few Credits are refused with 402, the numbers, and where to pay the di
   const refused = await refusalOf(open(750))
   expect(refused.code).toBe('insufficient_credits')
   expect(refused.refusal.status).toBe(402)
-  expect(refused.fields).toEqual({ available_micro: '700', required_micro: '750', shortfall_micro: '50', held_micro: '300', topup_url: 'https://console.example/topup' })
-  expect(refused.message).toBe('This call reserves up to 0.00075 Credits and 0.0007 are available (0.0003 more are held by calls in flight). Top up, or ask for less: a smaller max_tokens holds less.')
+  expect(refused.fields).toEqual({
+    available_micro: '700',
+    required_micro: '750',
+    shortfall_micro: '50',
+    held_micro: '300',
+    topup_url: 'https://console.example/topup',
+  })
+  expect(refused.message).toBe(
+    'This call reserves up to 0.00075 Credits and 0.0007 are available (0.0003 more are held by calls in flight). Top up, or ask for less: a smaller max_tokens holds less.',
+  )
   expect(hinted).toEqual([50n])
   expect(await buckets()).toEqual([{ posted: 1000, held: 300 }])
 })
@@ -134,8 +191,18 @@ test("a key's budget is refused with 402 and the limit that binds", async () => 
   const refused = await refusalOf(open(200, { key: keys.budgeted }))
   expect(refused.code).toBe('budget_exceeded')
   expect(refused.refusal.status).toBe(402)
-  expect(refused.fields).toMatchObject({ budget: 'key', limit: 'daily', limit_micro: '600', spent_micro: '100', held_micro: '350', available_micro: '150', required_micro: '200' })
-  expect(refused.message).toContain('The daily budget of this key is 0.0006 Credits: 0.0001 spent, 0.00035 held by calls in flight.')
+  expect(refused.fields).toMatchObject({
+    budget: 'key',
+    limit: 'daily',
+    limit_micro: '600',
+    spent_micro: '100',
+    held_micro: '350',
+    available_micro: '150',
+    required_micro: '200',
+  })
+  expect(refused.message).toContain(
+    'The daily budget of this key is 0.0006 Credits: 0.0001 spent, 0.00035 held by calls in flight.',
+  )
   expect(hinted).toEqual([])
 })
 

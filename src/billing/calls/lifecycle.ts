@@ -73,8 +73,15 @@ export async function openCall({ ledger, paymentHint }: CallsDeps, request: Call
     reserveMicro: held.reserveMicro,
     availableMicro: held.availableMicro,
     async capture({ actualMicro, outcome, usage }) {
-      const { kind, availableMicro } = await ledger.end({ operation: 'capture', holdId: callId, actualMicro, outcome, usage })
-      if (kind === 'shortfall' || kind === 'usage_unknown') return { state: kind, chargedMicro: undefined, availableMicro }
+      const { kind, availableMicro } = await ledger.end({
+        operation: 'capture',
+        holdId: callId,
+        actualMicro,
+        outcome,
+        usage,
+      })
+      if (kind === 'shortfall' || kind === 'usage_unknown')
+        return { state: kind, chargedMicro: undefined, availableMicro }
       return { state: 'settled', chargedMicro: kind === 'captured' ? actualMicro : undefined, availableMicro }
     },
     async release() {
@@ -89,7 +96,8 @@ export async function openCall({ ledger, paymentHint }: CallsDeps, request: Call
 }
 
 function refusal(held: Refused, requiredMicro: Microcredits, paymentHint: PaymentHint): Fault {
-  if (held.kind === 'unauthorized' || held.kind === 'account_banned' || held.kind === 'account_deactivated') return new Fault(held.kind)
+  if (held.kind === 'unauthorized' || held.kind === 'account_banned' || held.kind === 'account_deactivated')
+    return new Fault(held.kind)
   const amount = (name: string): bigint => BigInt((held.detail[name] as number | undefined) ?? 0)
   const required = inCredits(requiredMicro)
   if (held.kind === 'budget_exceeded') {
@@ -98,7 +106,11 @@ function refusal(held: Refused, requiredMicro: Microcredits, paymentHint: Paymen
     const room = amount('limit_micro') - amount('spent_micro') - amount('held_micro')
     return new Fault('budget_exceeded', {
       message: `The ${limit.replace('_', '-')} budget of ${whose} is ${inCredits(amount('limit_micro'))} Credits: ${inCredits(amount('spent_micro'))} spent, ${inCredits(amount('held_micro'))} held by calls in flight. This call reserves up to ${required}. Raise the budget or ask for less.`,
-      fields: { ...asText(held.detail), available_micro: String(room > 0n ? room : 0n), required_micro: String(requiredMicro) },
+      fields: {
+        ...asText(held.detail),
+        available_micro: String(room > 0n ? room : 0n),
+        required_micro: String(requiredMicro),
+      },
     })
   }
   const available = held.availableMicro

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { callRoutes } from './routes.ts'
-import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 
 let database: TestDatabase
 let make: ReturnType<typeof ledgerFixture>
@@ -27,14 +27,40 @@ test('a call can be read with its usage, its price and every microcredit that it
   const key = await customer()
   const price = { version: '1', input_micro_per_m: 5, output_micro_per_m: 9 }
   const { id } = await make.hold(key, 300n, { model: 'demo-1', detail: { price, bounds: { input: 7 }, secret: 'x' } })
-  expect(await read(key, id)).toMatchObject({ status: 'running', billing_state: 'reserved', actual_amount_micro: null, outcome: null, usage: null, resolved_at: null, refundable: false, refund_reason_not: 'call_running' })
+  expect(await read(key, id)).toMatchObject({
+    status: 'running',
+    billing_state: 'reserved',
+    actual_amount_micro: null,
+    outcome: null,
+    usage: null,
+    resolved_at: null,
+    refundable: false,
+    refund_reason_not: 'call_running',
+  })
   await make.capture(id, 120n, { usage: { input_tokens: 3, output_tokens: 4, cached_input_tokens: 1 } })
   expect(await read(key, id)).toEqual({
-    call_id: Number(id), request_id: `req_${id}`, category: 'chat', model: 'demo-1', actor_account_id: Number(key.accountId), key_id: Number(key.credential.id),
-    status: 'success', outcome: 'success', billing_state: 'settled', usage: { input_tokens: 3, output_tokens: 4, cached_input_tokens: 1 }, price, bounds: { input: 7 },
-    reserve_amount_micro: 300, actual_amount_micro: 120, charged_micro: 120,
-    funding: [{ account_id: Number(key.accountId), bucket: 'purchased', reserved_amount_micro: 300, amount_micro: 120 }],
-    refundable: false, refund_reason_not: 'call_successful', created_at: expect.stringMatching(/Z$/), resolved_at: expect.stringMatching(/Z$/),
+    call_id: Number(id),
+    request_id: `req_${id}`,
+    category: 'chat',
+    model: 'demo-1',
+    actor_account_id: Number(key.accountId),
+    key_id: Number(key.credential.id),
+    status: 'success',
+    outcome: 'success',
+    billing_state: 'settled',
+    usage: { input_tokens: 3, output_tokens: 4, cached_input_tokens: 1 },
+    price,
+    bounds: { input: 7 },
+    reserve_amount_micro: 300,
+    actual_amount_micro: 120,
+    charged_micro: 120,
+    funding: [
+      { account_id: Number(key.accountId), bucket: 'purchased', reserved_amount_micro: 300, amount_micro: 120 },
+    ],
+    refundable: false,
+    refund_reason_not: 'call_successful',
+    created_at: expect.stringMatching(/Z$/),
+    resolved_at: expect.stringMatching(/Z$/),
   })
 })
 
@@ -50,13 +76,48 @@ test('each way that a call can stand has its own words, and only a failed and ch
   await make.unknown(lost)
   const short = (await make.hold(key, 10n)).id
   await make.capture(short, 100_000n)
-  expect(await read(key, failed)).toMatchObject({ status: 'failed', billing_state: 'settled', charged_micro: 5, refundable: true, refund_reason_not: null })
-  expect(await read(key, free)).toMatchObject({ status: 'failed', billing_state: 'settled', charged_micro: 0, refund_reason_not: 'nothing_charged' })
-  expect(await read(key, released)).toMatchObject({ status: 'failed', billing_state: 'released', actual_amount_micro: 0, charged_micro: 0, refund_reason_not: 'nothing_charged' })
-  expect(await read(key, lost)).toMatchObject({ status: 'usage_unknown', billing_state: 'usage_unknown', actual_amount_micro: null, charged_micro: 0, refund_reason_not: 'usage_unknown' })
-  expect(await read(key, short)).toMatchObject({ status: 'pending_settlement', billing_state: 'pending_settlement', outcome: 'success', actual_amount_micro: 100_000, charged_micro: 0, refund_reason_not: 'pending_settlement' })
-  for (const [status, id] of [['usage_unknown', lost], ['pending_settlement', short]] as const) {
-    expect((await http.get(key, `/v1/calls?status=${status}`)).body.data.map((call: { call_id: number }) => call.call_id)).toEqual([Number(id)])
+  expect(await read(key, failed)).toMatchObject({
+    status: 'failed',
+    billing_state: 'settled',
+    charged_micro: 5,
+    refundable: true,
+    refund_reason_not: null,
+  })
+  expect(await read(key, free)).toMatchObject({
+    status: 'failed',
+    billing_state: 'settled',
+    charged_micro: 0,
+    refund_reason_not: 'nothing_charged',
+  })
+  expect(await read(key, released)).toMatchObject({
+    status: 'failed',
+    billing_state: 'released',
+    actual_amount_micro: 0,
+    charged_micro: 0,
+    refund_reason_not: 'nothing_charged',
+  })
+  expect(await read(key, lost)).toMatchObject({
+    status: 'usage_unknown',
+    billing_state: 'usage_unknown',
+    actual_amount_micro: null,
+    charged_micro: 0,
+    refund_reason_not: 'usage_unknown',
+  })
+  expect(await read(key, short)).toMatchObject({
+    status: 'pending_settlement',
+    billing_state: 'pending_settlement',
+    outcome: 'success',
+    actual_amount_micro: 100_000,
+    charged_micro: 0,
+    refund_reason_not: 'pending_settlement',
+  })
+  for (const [status, id] of [
+    ['usage_unknown', lost],
+    ['pending_settlement', short],
+  ] as const) {
+    expect(
+      (await http.get(key, `/v1/calls?status=${status}`)).body.data.map((call: { call_id: number }) => call.call_id),
+    ).toEqual([Number(id)])
   }
   expect((await http.get(key, '/v1/calls?status=failed')).body.data).toHaveLength(3)
 })
@@ -72,13 +133,23 @@ test('the owner reads a call that it funded with its own part only, and the Agen
   await make.grant(agent, 25n)
   const ownOnly = (await make.hold(key, 20n)).id
 
-  expect(await read(key, shared)).toMatchObject({ charged_micro: 40, funding: [{ account_id: Number(agent), amount_micro: 40 }], refundable: true })
+  expect(await read(key, shared)).toMatchObject({
+    charged_micro: 40,
+    funding: [{ account_id: Number(agent), amount_micro: 40 }],
+    refundable: true,
+  })
   expect(await read(session(owner), shared)).toMatchObject({
-    actor_account_id: Number(agent), actual_amount_micro: 70, charged_micro: 30,
-    funding: [{ account_id: Number(owner), bucket: 'bonus', reserved_amount_micro: 60, amount_micro: 30 }], refundable: false, refund_reason_not: 'not_original_account',
+    actor_account_id: Number(agent),
+    actual_amount_micro: 70,
+    charged_micro: 30,
+    funding: [{ account_id: Number(owner), bucket: 'bonus', reserved_amount_micro: 60, amount_micro: 30 }],
+    refundable: false,
+    refund_reason_not: 'not_original_account',
   })
   expect((await http.get(session(owner), `/v1/calls/${ownOnly}`)).body.code).toBe('not_original_account')
-  expect((await http.get(session(owner), '/v1/calls')).body.data.map((call: { call_id: number }) => call.call_id)).toEqual([Number(shared)])
+  expect(
+    (await http.get(session(owner), '/v1/calls')).body.data.map((call: { call_id: number }) => call.call_id),
+  ).toEqual([Number(shared)])
   expect((await http.get(key, '/v1/calls')).body.data).toHaveLength(2)
 })
 
@@ -91,9 +162,15 @@ test('an owner keeps what it funded after the Agent is unlinked, and nobody else
   await database.sql('update accounts set family_id = id where id = $1', [agent])
   expect((await http.get(session(owner), '/v1/calls')).body.data).toHaveLength(1)
   const stranger = await customer(0n)
-  expect(await http.get(stranger, `/v1/calls/${id}`)).toMatchObject({ status: 403, body: { code: 'not_original_account' } })
+  expect(await http.get(stranger, `/v1/calls/${id}`)).toMatchObject({
+    status: 403,
+    body: { code: 'not_original_account' },
+  })
   expect((await http.get(stranger, '/v1/calls')).body).toEqual({ data: [], next_cursor: 0 })
-  expect(await http.get(stranger, '/v1/calls/9007199254740991')).toMatchObject({ status: 404, body: { code: 'call_not_found' } })
+  expect(await http.get(stranger, '/v1/calls/9007199254740991')).toMatchObject({
+    status: 404,
+    body: { code: 'call_not_found' },
+  })
 })
 
 test('pages give every call once, newest first, even where ids are not in the order of time', async () => {
@@ -103,8 +180,18 @@ test('pages give every call once, newest first, even where ids are not in the or
   for (let index = 0; index < 7; index++) {
     const id = (index % 2 ? 50_000n : 90_000n) + BigInt(index)
     await make.apply({
-      operation: 'reserve', id, request_id: `req_${id}`, actor_account_id: key.accountId, credential_kind: 'api_key', credential_id: key.credential.id,
-      wanted_micro: 1, minimum_micro: 1, category: 'chat', subject: 'demo', process_id: 1, detail: null,
+      operation: 'reserve',
+      id,
+      request_id: `req_${id}`,
+      actor_account_id: key.accountId,
+      credential_kind: 'api_key',
+      credential_id: key.credential.id,
+      wanted_micro: 1,
+      minimum_micro: 1,
+      category: 'chat',
+      subject: 'demo',
+      process_id: 1,
+      detail: null,
     })
     ids.unshift(id)
   }
@@ -123,8 +210,12 @@ test('calls are filtered by model, key and time', async () => {
   const second = await make.key(first.accountId)
   const one = (await make.hold(first, 1n, { model: 'a' })).id
   const two = (await make.hold(second, 1n, { model: 'b' })).id
-  const [{ at } = { at: '' }] = await database.sql<{ at: string }>(`select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from holds where id = $1`, [two])
-  const listed = async (query: string) => (await http.get(first, `/v1/calls?${query}`)).body.data.map((call: { call_id: number }) => call.call_id)
+  const [{ at } = { at: '' }] = await database.sql<{ at: string }>(
+    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from holds where id = $1`,
+    [two],
+  )
+  const listed = async (query: string) =>
+    (await http.get(first, `/v1/calls?${query}`)).body.data.map((call: { call_id: number }) => call.call_id)
   expect(await listed('model=a')).toEqual([Number(one)])
   expect(await listed(`key_id=${second.credential.id}`)).toEqual([Number(two)])
   expect(await listed(`model=a&key_id=${second.credential.id}`)).toEqual([])

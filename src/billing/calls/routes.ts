@@ -4,8 +4,8 @@ import { Closed, IdParameter, Integer, integer, Micro, Nullable, type Of, Time }
 import { type Route, route } from '../../http/route.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { type CallPlace, type CallRow, callStatuses, find, list, place } from './store.ts'
-import { billingState, chargedMicro, mayRead, refusalToRefund } from './view.ts'
 import { timeRange } from './time-range.ts'
+import { billingState, chargedMicro, mayRead, refusalToRefund } from './view.ts'
 
 /** What reading calls needs. */
 export interface CallReadingDeps {
@@ -27,13 +27,23 @@ const Call = Closed({
   bounds: Type.Unknown({ description: 'What the hold was computed from' }),
   reserve_amount_micro: Micro('What was held before the provider was asked'),
   actual_amount_micro: Nullable(Micro('What the call cost; null while it is not known')),
-  charged_micro: Micro('What this account paid of it: the sum of funding, and of its statement\'s rows for the call'),
+  charged_micro: Micro("What this account paid of it: the sum of funding, and of its statement's rows for the call"),
   funding: Type.Array(
-    Closed({ account_id: Integer(), bucket: Type.String(), reserved_amount_micro: Micro('The part that was held'), amount_micro: Micro('The part that was charged') }),
-    { description: 'This account\'s own parts. Other payers\' parts are theirs to read' },
+    Closed({
+      account_id: Integer(),
+      bucket: Type.String(),
+      reserved_amount_micro: Micro('The part that was held'),
+      amount_micro: Micro('The part that was charged'),
+    }),
+    { description: "This account's own parts. Other payers' parts are theirs to read" },
   ),
   refundable: Type.Boolean(),
-  refund_reason_not: Nullable(Type.String({ description: 'call_running, usage_unknown, pending_settlement, call_successful, nothing_charged or not_original_account' })),
+  refund_reason_not: Nullable(
+    Type.String({
+      description:
+        'call_running, usage_unknown, pending_settlement, call_successful, nothing_charged or not_original_account',
+    }),
+  ),
   created_at: Time(),
   resolved_at: Nullable(Time()),
 })
@@ -50,14 +60,23 @@ export function callRoutes(deps: CallReadingDeps): Route[] {
       extension: true,
       query: Type.Object({
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
-        before_id: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0, description: 'next_cursor of the page before' })),
+        before_id: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: Number.MAX_SAFE_INTEGER,
+            default: 0,
+            description: 'next_cursor of the page before',
+          }),
+        ),
         model: Type.Optional(Type.String({ maxLength: 200 })),
         status: Type.Optional(Type.Enum(callStatuses)),
         key_id: Type.Optional(IdParameter()),
         from: Type.Optional(Time('First moment')),
         to: Type.Optional(Time('First moment that is not in the range any more')),
       }),
-      replies: { 200: Closed({ data: Type.Array(Call), next_cursor: Integer('before_id of the next older page; 0 at the end') }) },
+      replies: {
+        200: Closed({ data: Type.Array(Call), next_cursor: Integer('before_id of the next older page; 0 at the end') }),
+      },
       refuses: [],
       handle: async ({ caller, query }) => {
         const limit = query.limit ?? 50
@@ -70,7 +89,10 @@ export function callRoutes(deps: CallReadingDeps): Route[] {
         }
         const rows = await list(deps.db, caller.accountId, filter, limit + 1)
         const page = rows.slice(0, limit)
-        return { data: page.map((row) => callView(row, caller.accountId)), next_cursor: rows.length > limit ? integer(page.at(-1)?.id ?? 0n) : 0 }
+        return {
+          data: page.map((row) => callView(row, caller.accountId)),
+          next_cursor: rows.length > limit ? integer(page.at(-1)?.id ?? 0n) : 0,
+        }
       },
     }),
     route({
@@ -96,7 +118,10 @@ export function callRoutes(deps: CallReadingDeps): Route[] {
 async function cursor(db: Database, id: bigint): Promise<CallPlace | undefined> {
   if (id === 0n) return undefined
   const found = await place(db, id)
-  if (!found) throw new Fault('invalid_parameter', { message: 'The parameter before_id is not a call: pass the next_cursor of the page before.' })
+  if (!found)
+    throw new Fault('invalid_parameter', {
+      message: 'The parameter before_id is not a call: pass the next_cursor of the page before.',
+    })
   return found
 }
 

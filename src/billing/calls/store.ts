@@ -26,7 +26,12 @@ export interface CallRow {
   readonly actual_micro: bigint | null
   readonly resolved_at: Date | null
   /** In the order of use. Amounts in JSON are exact: they stay below 2^53. */
-  readonly funding: ReadonlyArray<{ account_id: number; bucket: BucketKind; reserved_amount_micro: number; amount_micro: number }>
+  readonly funding: ReadonlyArray<{
+    account_id: number
+    bucket: BucketKind
+    reserved_amount_micro: number
+    amount_micro: number
+  }>
 }
 
 /** Which calls a list wants. `before` is a call: older ones follow it. */
@@ -53,7 +58,8 @@ const ends = sql`left join hold_resolutions r on r.hold_id = h.id
   left join hold_flags short on short.hold_id = h.id and short.flag = 'shortfall'
   left join hold_flags lost on lost.hold_id = h.id and lost.flag = 'usage_unknown'`
 
-const resolved = (outcome: CallOutcome) => sql`exists (select from hold_resolutions e where e.hold_id = h.id and e.outcome = ${outcome})`
+const resolved = (outcome: CallOutcome) =>
+  sql`exists (select from hold_resolutions e where e.hold_id = h.id and e.outcome = ${outcome})`
 const open = sql`not exists (select from hold_resolutions e where e.hold_id = h.id)`
 const flagged = (flag: HoldFlag) => sql`exists (select from hold_flags f where f.hold_id = h.id and f.flag = ${flag})`
 
@@ -88,7 +94,8 @@ const read = (viewer: bigint, holds: RawBuilder<unknown>) => sql<CallRow>`
 /** The newest calls that an account made or funded. One walk down each of two indexes by time. */
 export async function list(db: Database, viewer: bigint, filter: CallFilter, limit: number): Promise<CallRow[]> {
   const conditions = [
-    filter.before && sql`h.created_at <= ${filter.before.created_at}::timestamptz and (h.created_at, h.id) < (${filter.before.created_at}::timestamptz, ${filter.before.id}::bigint)`,
+    filter.before &&
+      sql`h.created_at <= ${filter.before.created_at}::timestamptz and (h.created_at, h.id) < (${filter.before.created_at}::timestamptz, ${filter.before.id}::bigint)`,
     filter.from && sql`h.created_at >= ${filter.from}`,
     filter.to && sql`h.created_at < ${filter.to}`,
     filter.model !== undefined && sql`h.subject = ${filter.model}`,
@@ -113,7 +120,12 @@ export async function find(db: Database, viewer: bigint, id: bigint): Promise<Ca
 
 /** Where a call stands in the order of lists. */
 export async function place(db: Database, id: bigint): Promise<CallPlace | undefined> {
-  return db.selectFrom('holds').select('id').select(sql<string>`created_at::text`.as('created_at')).where('id', '=', id).executeTakeFirst()
+  return db
+    .selectFrom('holds')
+    .select('id')
+    .select(sql<string>`created_at::text`.as('created_at'))
+    .where('id', '=', id)
+    .executeTakeFirst()
 }
 
 /** Above every id of a movement. */

@@ -19,7 +19,9 @@ function moment(name: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined
   const time = new Date(text)
   if (Number.isNaN(time.getTime())) {
-    throw new Fault('invalid_parameter', { message: `The parameter ${name} is not a time such as 2026-01-31T00:00:00Z.` })
+    throw new Fault('invalid_parameter', {
+      message: `The parameter ${name} is not a time such as 2026-01-31T00:00:00Z.`,
+    })
   }
   return time
 }

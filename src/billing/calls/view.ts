@@ -1,7 +1,13 @@
 import type { CallRow } from './store.ts'
 
 /** Why a call cannot be refunded (spec 4.7). */
-export type NotRefundable = 'call_running' | 'usage_unknown' | 'pending_settlement' | 'call_successful' | 'nothing_charged' | 'not_original_account'
+export type NotRefundable =
+  | 'call_running'
+  | 'usage_unknown'
+  | 'pending_settlement'
+  | 'call_successful'
+  | 'nothing_charged'
+  | 'not_original_account'
 
 /** How the money of a call stands (decisions 5), with `reserved` while it runs. */
 export type BillingState = 'reserved' | 'pending_settlement' | 'usage_unknown' | 'settled' | 'released'

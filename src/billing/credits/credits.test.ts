@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import type { Caller } from '../../kernel/caller.ts'
 import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
+import type { Caller } from '../../kernel/caller.ts'
 import { line } from './csv.ts'
 import { creditRoutes } from './routes.ts'
 
@@ -21,10 +21,21 @@ const balanceOf = async (caller: Caller) => (await http.get(caller, '/v1/credits
 test('an account without Credits reads an empty balance and an empty statement', async () => {
   const id = await make.account('agent')
   expect(await balanceOf(session(id))).toEqual({
-    account_id: Number(id), balance_micro: 0, available_micro: 0, held_micro: 0, balance_micro_usdc: 0, buckets: [], budget: null,
+    account_id: Number(id),
+    balance_micro: 0,
+    available_micro: 0,
+    held_micro: 0,
+    balance_micro_usdc: 0,
+    buckets: [],
+    budget: null,
     request_id: expect.stringMatching(/^req_/),
   })
-  expect((await http.get(session(id), '/v1/credits/ledger')).body).toMatchObject({ opening_micro: 0, closing_micro: 0, data: [], next_cursor: 0 })
+  expect((await http.get(session(id), '/v1/credits/ledger')).body).toMatchObject({
+    opening_micro: 0,
+    closing_micro: 0,
+    data: [],
+    next_cursor: 0,
+  })
 })
 
 test('a balance lists its buckets in the order of use, and what is held apart', async () => {
@@ -34,7 +45,10 @@ test('a balance lists its buckets in the order of use, and what is held apart', 
   await make.grant(id, 10n, { bucket: 'promo', expiresAt: new Date(Date.now() + 86_400_000) })
   await make.hold(key, 30n)
   expect(await balanceOf(key)).toMatchObject({
-    balance_micro: 110, available_micro: 80, held_micro: 30, balance_micro_usdc: 80,
+    balance_micro: 110,
+    available_micro: 80,
+    held_micro: 30,
+    balance_micro_usdc: 80,
     buckets: [
       { kind: 'promo', available_micro: 0, held_micro: 10, expires_at: expect.stringMatching(/\.\d{3}Z$/) },
       { kind: 'purchased', available_micro: 80, held_micro: 20, expires_at: null },
@@ -45,7 +59,12 @@ test('a balance lists its buckets in the order of use, and what is held apart', 
 test('the balance is what the ledger grants, for every billing mode, limit and split of funds', async () => {
   let cases = 0
   for (const mode of ['self_only', 'self_then_owner', 'owner_only'] as const) {
-    for (const [own, owners] of [[0n, 0n], [5n, 0n], [0n, 50n], [5n, 50n]] as const) {
+    for (const [own, owners] of [
+      [0n, 0n],
+      [5n, 0n],
+      [0n, 50n],
+      [5n, 50n],
+    ] as const) {
       for (const link of [undefined, {}, { per_call_micro: 7n }, { daily_micro: 20n, total_micro: 30n }]) {
         for (const limit of [undefined, { monthly_micro: 9n }]) {
           const agent = await make.account('agent')
@@ -59,9 +78,23 @@ test('the balance is what the ledger grants, for every billing mode, limit and s
           const room = shown.budget?.scope === 'key' ? shown.budget.remaining_micro : Number.POSITIVE_INFINITY
           const { amount_micro } = await make.hold(key, 1_000_000n, { minimum: 1n })
           const expected = Math.min(shown.available_micro, room)
-          expect(Number(amount_micro), JSON.stringify({ mode, own: Number(own), owners: Number(owners), link: Object.keys(link ?? {}), limit: !!limit, shown })).toBe(expected)
-          expect(shown.buckets.reduce((sum: number, bucket: { available_micro: number }) => sum + bucket.available_micro, 0)).toBe(shown.available_micro)
-          expect(shown.buckets.reduce((sum: number, bucket: { held_micro: number }) => sum + bucket.held_micro, 0)).toBe(shown.held_micro)
+          expect(
+            Number(amount_micro),
+            JSON.stringify({
+              mode,
+              own: Number(own),
+              owners: Number(owners),
+              link: Object.keys(link ?? {}),
+              limit: !!limit,
+              shown,
+            }),
+          ).toBe(expected)
+          expect(
+            shown.buckets.reduce((sum: number, bucket: { available_micro: number }) => sum + bucket.available_micro, 0),
+          ).toBe(shown.available_micro)
+          expect(
+            shown.buckets.reduce((sum: number, bucket: { held_micro: number }) => sum + bucket.held_micro, 0),
+          ).toBe(shown.held_micro)
           expect(shown.available_micro + shown.held_micro).toBe(shown.balance_micro)
           cases += 1
         }
@@ -72,7 +105,11 @@ test('the balance is what the ledger grants, for every billing mode, limit and s
 })
 
 test('an Agent sees of its owner only what it may spend and what its own calls hold', async () => {
-  const [agent, sibling, owner] = [await make.account('agent'), await make.account('agent'), await make.account('owner')]
+  const [agent, sibling, owner] = [
+    await make.account('agent'),
+    await make.account('agent'),
+    await make.account('owner'),
+  ]
   await make.grant(agent, 4n)
   await make.grant(owner, 900n, { bucket: 'bonus' })
   await make.link(agent, owner, 'self_then_owner', { daily_micro: 50n })
@@ -82,19 +119,34 @@ test('an Agent sees of its owner only what it may spend and what its own calls h
   await make.hold(key, 10n)
   const shown = await balanceOf(key)
   expect(shown).toEqual({
-    account_id: Number(agent), balance_micro: 54, available_micro: 44, held_micro: 10, balance_micro_usdc: 44,
+    account_id: Number(agent),
+    balance_micro: 54,
+    available_micro: 44,
+    held_micro: 10,
+    balance_micro_usdc: 44,
     buckets: [
       { kind: 'purchased', available_micro: 0, held_micro: 4, expires_at: null },
       { kind: 'owner', available_micro: 44, held_micro: 6, expires_at: null },
     ],
-    budget: { scope: 'link', limit: 'daily', limit_micro: 50, spent_micro: 0, held_micro: 6, remaining_micro: 44, resets_at: expect.stringMatching(/T00:00:00.000Z$/) },
+    budget: {
+      scope: 'link',
+      limit: 'daily',
+      limit_micro: 50,
+      spent_micro: 0,
+      held_micro: 6,
+      remaining_micro: 44,
+      resets_at: expect.stringMatching(/T00:00:00.000Z$/),
+    },
     self_account: { account_id: Number(agent), balance_micro: 4, available_micro: 0, held_micro: 4 },
     request_id: expect.any(String),
   })
 })
 
 test('what an owner gave stops showing when the owner pauses it or is banned, and the ledger grants no more', async () => {
-  for (const stop of ['update agent_links set funding_paused = true where agent_account_id = $1', `update accounts set status = 'banned' where id = (select owner_account_id from agent_links where agent_account_id = $1)`]) {
+  for (const stop of [
+    'update agent_links set funding_paused = true where agent_account_id = $1',
+    `update accounts set status = 'banned' where id = (select owner_account_id from agent_links where agent_account_id = $1)`,
+  ]) {
     const [agent, owner] = [await make.account('agent'), await make.account('owner')]
     await make.grant(owner, 900n)
     await make.link(agent, owner, 'owner_only', { daily_micro: 50n })
@@ -105,15 +157,27 @@ test('what an owner gave stops showing when the owner pauses it or is banned, an
   }
 })
 
-test('the budget shown is the limit that leaves least: the key\'s or the link\'s', async () => {
+test("the budget shown is the limit that leaves least: the key's or the link's", async () => {
   const [agent, owner] = [await make.account('agent'), await make.account('owner')]
   await make.grant(owner, 900n)
   await make.link(agent, owner, 'owner_only', { daily_micro: 50n })
   expect((await balanceOf(await make.key(agent, { per_call_micro: 49n }))).budget).toEqual({
-    scope: 'key', limit: 'per_call', limit_micro: 49, spent_micro: 0, held_micro: 0, remaining_micro: 49, resets_at: null,
+    scope: 'key',
+    limit: 'per_call',
+    limit_micro: 49,
+    spent_micro: 0,
+    held_micro: 0,
+    remaining_micro: 49,
+    resets_at: null,
   })
-  expect((await balanceOf(await make.key(agent, { monthly_micro: 51n }))).budget).toMatchObject({ scope: 'link', limit: 'daily' })
-  expect((await balanceOf(await make.key(agent, { monthly_micro: 10n }))).budget).toMatchObject({ limit: 'monthly', resets_at: expect.stringMatching(/-01T00:00:00.000Z$/) })
+  expect((await balanceOf(await make.key(agent, { monthly_micro: 51n }))).budget).toMatchObject({
+    scope: 'link',
+    limit: 'daily',
+  })
+  expect((await balanceOf(await make.key(agent, { monthly_micro: 10n }))).budget).toMatchObject({
+    limit: 'monthly',
+    resets_at: expect.stringMatching(/-01T00:00:00.000Z$/),
+  })
   expect((await balanceOf(session(owner))).budget).toBeNull()
 })
 
@@ -126,8 +190,22 @@ test('a movement names the call or the grant that it came from', async () => {
   const { body } = await http.get(key, '/v1/credits/ledger')
   expect(body).toMatchObject({ opening_micro: 0, closing_micro: 88, next_cursor: 0 })
   expect(body.data).toMatchObject([
-    { kind: 'capture', amount_micro: -12, bucket: 'purchased', balance_after_micro: 88, call_id: Number(call.id), grant: null, refund_id: null },
-    { kind: 'grant', amount_micro: 100, balance_after_micro: 100, call_id: null, grant: { source: 'operator', source_id: 'gift-7' } },
+    {
+      kind: 'capture',
+      amount_micro: -12,
+      bucket: 'purchased',
+      balance_after_micro: 88,
+      call_id: Number(call.id),
+      grant: null,
+      refund_id: null,
+    },
+    {
+      kind: 'grant',
+      amount_micro: 100,
+      balance_after_micro: 100,
+      call_id: null,
+      grant: { source: 'operator', source_id: 'gift-7' },
+    },
   ])
 })
 
@@ -142,7 +220,14 @@ test('a statement shows nothing of another account, whatever the cursor', async 
 
 test('a statement refuses times that are none, and ranges that end before they begin', async () => {
   const caller = session(await make.account('owner'))
-  for (const query of ['from=yesterday', 'from=2026-02-30T00:00:00Z', 'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', 'limit=0', 'limit=101', 'before_id=-1']) {
+  for (const query of [
+    'from=yesterday',
+    'from=2026-02-30T00:00:00Z',
+    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
+    'limit=0',
+    'limit=101',
+    'before_id=-1',
+  ]) {
     const { status, body } = await http.get(caller, `/v1/credits/ledger?${query}`)
     expect([query, status, body.code]).toEqual([query, 400, 'invalid_parameter'])
   }
@@ -153,7 +238,9 @@ test('text that a spreadsheet would run as a formula arrives as text', async () 
   await make.grant(id, 5n, { sourceId: '=HYPERLINK("http://x.example","y")' })
   const { text, headers } = await http.get(session(id), '/v1/credits/ledger', { accept: 'text/csv' })
   expect(headers['content-type']).toBe('text/csv; charset=utf-8')
-  expect(text.split('\r\n')[1]).toMatch(/,grant,5,purchased,5,,,operator,"'=HYPERLINK\(""http:\/\/x.example"",""y""\)"$/)
+  expect(text.split('\r\n')[1]).toMatch(
+    /,grant,5,purchased,5,,,operator,"'=HYPERLINK\(""http:\/\/x.example"",""y""\)"$/,
+  )
   expect(line(['+1', '-1', '@a', '\tb', 'a,b', -1n, null])).toBe(`'+1,'-1,'@a,'\tb,"a,b",-1,\r\n`)
 })
 
@@ -162,13 +249,28 @@ test('a range of many pages arrives as one file, every movement once, and a live
   const key = await make.key(id)
   await make.grant(id, 10_000n)
   const holds = Array.from({ length: 2500 }, (_, index) => ({
-    operation: 'reserve', id: 7_000_000 + index, request_id: `many_${index}`, actor_account_id: Number(id), credential_kind: 'api_key',
-    credential_id: Number(key.credential.id), wanted_micro: 2, minimum_micro: 2, category: 'chat', subject: 'demo', process_id: 1,
+    operation: 'reserve',
+    id: 7_000_000 + index,
+    request_id: `many_${index}`,
+    actor_account_id: Number(id),
+    credential_kind: 'api_key',
+    credential_id: Number(key.credential.id),
+    wanted_micro: 2,
+    minimum_micro: 2,
+    category: 'chat',
+    subject: 'demo',
+    process_id: 1,
   }))
   await database.pool.query('select * from ledger_apply($1)', [JSON.stringify(holds)])
-  await database.pool.query('select * from ledger_apply($1)', [JSON.stringify(holds.map((hold) => ({ operation: 'capture', id: hold.id, actual_micro: 1, outcome: 'success' })))])
+  await database.pool.query('select * from ledger_apply($1)', [
+    JSON.stringify(holds.map((hold) => ({ operation: 'capture', id: hold.id, actual_micro: 1, outcome: 'success' }))),
+  ])
   const [file] = await Promise.all([http.get(key, '/v1/credits/ledger', { accept: 'text/csv' }), make.grant(id, 5n)])
-  const rows = file.text.trimEnd().split('\r\n').slice(1).map((row) => row.split(','))
+  const rows = file.text
+    .trimEnd()
+    .split('\r\n')
+    .slice(1)
+    .map((row) => row.split(','))
   const calls = rows.map((row) => row[6]).filter(Boolean)
   expect(new Set(calls).size).toBe(2500)
   expect(calls).toHaveLength(2500)

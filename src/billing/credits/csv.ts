@@ -1,6 +1,15 @@
 /** The columns of a statement file, in order. Amounts are whole microcredits, signed from the account's side. */
 export const HEADER = [
-  'id', 'created_at', 'kind', 'amount_micro', 'bucket', 'balance_after_micro', 'call_id', 'refund_id', 'grant_source', 'grant_source_id',
+  'id',
+  'created_at',
+  'kind',
+  'amount_micro',
+  'bucket',
+  'balance_after_micro',
+  'call_id',
+  'refund_id',
+  'grant_source',
+  'grant_source_id',
 ] as const
 
 /**

@@ -4,7 +4,15 @@ import { Closed, Integer, integer, Micro, Nullable, type Of, Time } from '../../
 import { type Route, route } from '../../http/route.ts'
 import { timeRange } from '../calls/time-range.ts'
 import { HEADER, line } from './csv.ts'
-import { type Amounts, balance, type CreditDeps, type Span, type Statement, statementPage, statementSpan } from './service.ts'
+import {
+  type Amounts,
+  balance,
+  type CreditDeps,
+  type Span,
+  type Statement,
+  statementPage,
+  statementSpan,
+} from './service.ts'
 import type { MovementRow } from './store.ts'
 
 /** Rows that a CSV download reads, and so holds in memory, at once. */
@@ -17,7 +25,9 @@ const amounts = {
 }
 
 const Budget = Closed({
-  scope: Type.Enum(['key', 'link'], { description: 'Whose limit binds: the API key\'s, or the one that the owner set for this Agent' }),
+  scope: Type.Enum(['key', 'link'], {
+    description: "Whose limit binds: the API key's, or the one that the owner set for this Agent",
+  }),
   limit: Type.Enum(['per_call', 'daily', 'monthly', 'total']),
   limit_micro: Micro(),
   spent_micro: Micro(),
@@ -54,7 +64,12 @@ const Movement = Closed({
   created_at: Time(),
   call_id: Nullable(Integer('The call that was charged: GET /v1/calls/{id}')),
   refund_id: Nullable(Integer()),
-  grant: Nullable(Closed({ source: Type.String(), source_id: Type.String({ description: 'The order, payment or other reason, once for each source' }) })),
+  grant: Nullable(
+    Closed({
+      source: Type.String(),
+      source_id: Type.String({ description: 'The order, payment or other reason, once for each source' }),
+    }),
+  ),
 })
 
 const StatementPage = Closed({
@@ -72,7 +87,8 @@ export function creditRoutes(deps: CreditDeps): Route[] {
       method: 'GET',
       path: '/v1/credits/balance',
       summary: 'Credits that this credential can spend, and the limit that binds.',
-      description: 'For an Agent with an owner this is its own Credits and what its owner lets it spend. The largest hold that would be granted now is available_micro, or what the key\'s budget leaves where that is less.',
+      description:
+        "For an Agent with an owner this is its own Credits and what its owner lets it spend. The largest hold that would be granted now is available_micro, or what the key's budget leaves where that is less.",
       tag: 'Credits',
       access: 'any',
       extension: true,
@@ -123,7 +139,14 @@ function statementRoute(deps: CreditDeps): Route {
     extension: true,
     query: Type.Object({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
-      before_id: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0, description: 'next_cursor of the page before' })),
+      before_id: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          default: 0,
+          description: 'next_cursor of the page before',
+        }),
+      ),
       from: Type.Optional(Time('First moment')),
       to: Type.Optional(Time('First moment that is not in the range any more')),
     }),
@@ -136,7 +159,10 @@ function statementRoute(deps: CreditDeps): Route {
         const page = (beforeId: bigint) => statementPage(deps, caller, { ...span, beforeId }, CSV_PAGE)
         // the first page is read before anything is sent, so that a failure is still a documented refusal
         const file = Readable.from(csv(await page(span.beforeId), page), { objectMode: false })
-        return reply.header('content-type', 'text/csv; charset=utf-8').header('content-disposition', 'attachment; filename="statement.csv"').send(file)
+        return reply
+          .header('content-type', 'text/csv; charset=utf-8')
+          .header('content-disposition', 'attachment; filename="statement.csv"')
+          .send(file)
       }
       const statement = await statementPage(deps, caller, before(span, BigInt(query.before_id ?? 0)), query.limit ?? 50)
       return {
@@ -161,8 +187,16 @@ async function* csv(first: Statement, pageBefore: (id: bigint) => Promise<Statem
 
 function cells(row: MovementRow): Array<string | bigint | null> {
   return [
-    row.id, row.moved_at.toISOString(), row.kind, row.amount_micro, row.bucket, row.balance_after_micro,
-    row.call_id, row.refund_id, row.grant_source, row.grant_source_id,
+    row.id,
+    row.moved_at.toISOString(),
+    row.kind,
+    row.amount_micro,
+    row.bucket,
+    row.balance_after_micro,
+    row.call_id,
+    row.refund_id,
+    row.grant_source,
+    row.grant_source_id,
   ]
 }
 
@@ -185,7 +219,11 @@ function before(span: Span, cursor: bigint): Span {
 }
 
 function amountsView(of: Amounts): { balance_micro: number; available_micro: number; held_micro: number } {
-  return { balance_micro: integer(of.balance_micro), available_micro: integer(of.available_micro), held_micro: integer(of.held_micro) }
+  return {
+    balance_micro: integer(of.balance_micro),
+    available_micro: integer(of.available_micro),
+    held_micro: integer(of.held_micro),
+  }
 }
 
 function utc(time: string | null): string | null {

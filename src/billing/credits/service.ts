@@ -51,22 +51,39 @@ export interface Balance extends Amounts {
  * expired and were not swept yet.
  */
 export async function balance(deps: CreditDeps, caller: Caller): Promise<Balance> {
-  const row = await store.funding(deps.db, caller.accountId, caller.credential.kind === 'api_key' ? caller.credential.id : undefined)
+  const row = await store.funding(
+    deps.db,
+    caller.accountId,
+    caller.credential.kind === 'api_key' ? caller.credential.id : undefined,
+  )
   assert(row, `account ${caller.accountId} has a credential and no row`)
-  const own: Amounts = { balance_micro: row.posted_micro, available_micro: row.available_micro, held_micro: row.held_micro }
+  const own: Amounts = {
+    balance_micro: row.posted_micro,
+    available_micro: row.available_micro,
+    held_micro: row.held_micro,
+  }
   const parts: Amounts[] = []
   const buckets: BucketPart[] = []
   if (row.own_pays) {
     parts.push(own)
     for (const bucket of row.buckets) {
-      buckets.push({ ...bucket, available_micro: BigInt(bucket.available_micro), held_micro: BigInt(bucket.held_micro) })
+      buckets.push({
+        ...bucket,
+        available_micro: BigInt(bucket.available_micro),
+        held_micro: BigInt(bucket.held_micro),
+      })
     }
   }
   if (row.owner_pays) {
     const room = row.link_bound ? BigInt(row.link_bound.room_micro) : row.owner_available_micro
     const available = room < row.owner_available_micro ? room : row.owner_available_micro
-    parts.push({ balance_micro: available + row.owner_held_micro, available_micro: available, held_micro: row.owner_held_micro })
-    if (available + row.owner_held_micro > 0n) buckets.push({ kind: 'owner', available_micro: available, held_micro: row.owner_held_micro, expires_at: null })
+    parts.push({
+      balance_micro: available + row.owner_held_micro,
+      available_micro: available,
+      held_micro: row.owner_held_micro,
+    })
+    if (available + row.owner_held_micro > 0n)
+      buckets.push({ kind: 'owner', available_micro: available, held_micro: row.owner_held_micro, expires_at: null })
   }
   const total = (of: (part: Amounts) => bigint) => parts.reduce((sum, part) => sum + of(part), 0n)
   return {
@@ -104,7 +121,11 @@ export interface Span {
 
 /** The ids of a range of time, for `statementPage`. */
 export async function statementSpan(deps: CreditDeps, caller: Caller, range: TimeRange): Promise<Span> {
-  const ids = await idsAtMoments(deps.db, caller.accountId, [range.from, range.to].filter((moment) => moment !== undefined))
+  const ids = await idsAtMoments(
+    deps.db,
+    caller.accountId,
+    [range.from, range.to].filter((moment) => moment !== undefined),
+  )
   return {
     fromId: range.from ? (ids[0] ?? 0n) : 0n,
     beforeId: range.to ? (ids.at(-1) ?? AFTER_EVERY_ID) : AFTER_EVERY_ID,

@@ -22,7 +22,12 @@ export interface FundingRow {
   readonly available_micro: bigint
   readonly held_micro: bigint
   /** What is not empty, in the order of use. Amounts and ids in JSON are exact: they stay below 2^53. */
-  readonly buckets: ReadonlyArray<{ kind: BucketKind; available_micro: number; held_micro: number; expires_at: string | null }>
+  readonly buckets: ReadonlyArray<{
+    kind: BucketKind
+    available_micro: number
+    held_micro: number
+    expires_at: string | null
+  }>
   readonly owner_available_micro: bigint
   /** What the link's budget counts as held by this account's open calls. */
   readonly owner_held_micro: bigint
@@ -31,7 +36,11 @@ export interface FundingRow {
 }
 
 /** The funds of an account, decided by the same columns and functions as a hold (ledger_reserve). */
-export async function funding(db: Database, accountId: bigint, keyId: bigint | undefined): Promise<FundingRow | undefined> {
+export async function funding(
+  db: Database,
+  accountId: bigint,
+  keyId: bigint | undefined,
+): Promise<FundingRow | undefined> {
   const bound = (budget: ReturnType<typeof sql.raw>) => sql`
     select json_build_object('limit', r.name, 'limit_micro', r.limit_micro, 'spent_micro', r.spent_micro, 'held_micro', r.held_micro, 'room_micro', r.room_micro,
       'resets_at', case r.name when 'daily' then date_trunc('day', now() at time zone 'UTC') + interval '1 day'
@@ -83,7 +92,11 @@ export interface MovementRow {
  * Movements with an id from `fromId` and below `beforeId`, newest first: one walk down the index (account_id, id).
  * The pair is compared as a whole, so that no other index will do, however many of all movements are this account's.
  */
-export async function movements(db: Database, accountId: bigint, span: { fromId: bigint; beforeId: bigint; limit: number }): Promise<MovementRow[]> {
+export async function movements(
+  db: Database,
+  accountId: bigint,
+  span: { fromId: bigint; beforeId: bigint; limit: number },
+): Promise<MovementRow[]> {
   const { rows } = await sql<MovementRow>`
     select t.id, t.kind, (case when t.credit_id > 0 then t.amount_micro else -t.amount_micro end)::bigint as amount_micro, b.kind as bucket,
            t.balance_after_micro::bigint, t.moved_at, t.hold_id as call_id, t.refund_id, g.source as grant_source, g.source_id as grant_source_id
@@ -98,7 +111,11 @@ export async function movements(db: Database, accountId: bigint, span: { fromId:
 }
 
 /** What the account owned where a span without movements lies: 0 before its first. */
-export async function balanceBefore(db: Database, accountId: bigint, span: { fromId: bigint; beforeId: bigint }): Promise<bigint> {
+export async function balanceBefore(
+  db: Database,
+  accountId: bigint,
+  span: { fromId: bigint; beforeId: bigint },
+): Promise<bigint> {
   const { rows } = await sql<{ balance_after_micro: bigint }>`
     select balance_after_micro from transfers
     where (account_id, id) >= (${accountId}, 0) and (account_id, id) < (${accountId}, least(${span.fromId}::bigint, ${span.beforeId}::bigint))

@@ -21,11 +21,15 @@ afterEach(async () => {
 })
 afterAll(() => app.stop())
 
-const named = (key: string, fields: JsonObject = {}): Promise<Answer> => app.chat(person, fields, { 'idempotency-key': key })
+const named = (key: string, fields: JsonObject = {}): Promise<Answer> =>
+  app.chat(person, fields, { 'idempotency-key': key })
 const PATH = '/v1/chat/completions'
 const COST = 65n
 
-describe.each([['plain', {}], ['streamed', { stream: true, stream_options: { include_usage: true } }]])('a %s call that named itself', (_kind, kind) => {
+describe.each([
+  ['plain', {}],
+  ['streamed', { stream: true, stream_options: { include_usage: true } }],
+])('a %s call that named itself', (_kind, kind) => {
   test('is answered to repeats with the same bytes, and charged once', async () => {
     const first = await named('once', kind)
     const again = await named('once', kind)
@@ -33,14 +37,31 @@ describe.each([['plain', {}], ['streamed', { stream: true, stream_options: { inc
     expect(first.headers.get('idempotent-replayed')).toBeNull()
     expect(again.headers.get('idempotent-replayed')).toBe('true')
     expect(again.text).toBe(first.text)
-    for (const header of ['content-type', 'x-call-id', 'x-credits-held-micro', 'x-credits-charged-micro', 'x-credits-available-micro']) expect(again.headers.get(header)).toBe(first.headers.get(header))
+    for (const header of [
+      'content-type',
+      'x-call-id',
+      'x-credits-held-micro',
+      'x-credits-charged-micro',
+      'x-credits-available-micro',
+    ])
+      expect(again.headers.get(header)).toBe(first.headers.get(header))
     expect(app.mock.calls.length).toBe(1)
     expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n - COST, heldMicro: 0n })
   })
 
   test('is the same call whatever the order of its members and its spaces', async () => {
-    const first = await app.post(PATH, JSON.stringify({ model: 'mock-model', messages: [{ role: 'user', content: 'é' }], ...kind }), person, { 'idempotency-key': 'order' })
-    const again = await app.post(PATH, JSON.stringify({ ...kind, messages: [{ content: '\u00e9', role: 'user' }], model: 'mock-model' }, null, 2), person, { 'idempotency-key': 'order' })
+    const first = await app.post(
+      PATH,
+      JSON.stringify({ model: 'mock-model', messages: [{ role: 'user', content: 'é' }], ...kind }),
+      person,
+      { 'idempotency-key': 'order' },
+    )
+    const again = await app.post(
+      PATH,
+      JSON.stringify({ ...kind, messages: [{ content: '\u00e9', role: 'user' }], model: 'mock-model' }, null, 2),
+      person,
+      { 'idempotency-key': 'order' },
+    )
     expect(again.text).toBe(first.text)
     expect(app.mock.calls.length).toBe(1)
   })
@@ -48,7 +69,11 @@ describe.each([['plain', {}], ['streamed', { stream: true, stream_options: { inc
   test('with another body is a 409 that no client repeats by itself', async () => {
     await named('other', kind)
     const other = await named('other', { ...kind, seed: 1 })
-    expect([other.status, other.json.error, other.headers.get('x-should-retry')]).toEqual([409, 'idempotency_conflict', 'false'])
+    expect([other.status, other.json.error, other.headers.get('x-should-retry')]).toEqual([
+      409,
+      'idempotency_conflict',
+      'false',
+    ])
     expect(app.mock.calls.length).toBe(1)
   })
 
@@ -58,7 +83,12 @@ describe.each([['plain', {}], ['streamed', { stream: true, stream_options: { inc
     const running = named('running', kind)
     await app.mock.arrived(1)
     const repeat = await named('running', kind)
-    expect([repeat.status, repeat.json.error, repeat.headers.get('retry-after'), repeat.headers.get('retry-after-ms')]).toEqual([409, 'request_in_progress', '1', '1000'])
+    expect([
+      repeat.status,
+      repeat.json.error,
+      repeat.headers.get('retry-after'),
+      repeat.headers.get('retry-after-ms'),
+    ]).toEqual([409, 'request_in_progress', '1', '1000'])
     open()
     expect((await running).status).toBe(200)
     expect((await named('running', kind)).headers.get('idempotent-replayed')).toBe('true')
@@ -122,7 +152,12 @@ test('a key belongs to its account: another account’s call under the same key 
   expect(app.mock.calls.length).toBe(2)
 })
 
-test.each([['empty', ''], ['too long', 'k'.repeat(129)], ['not ASCII', 'ké'], ['with a tab', 'a\tb']])('a key that is %s is a 400, and nothing is done', async (_what, key) => {
+test.each([
+  ['empty', ''],
+  ['too long', 'k'.repeat(129)],
+  ['not ASCII', 'ké'],
+  ['with a tab', 'a\tb'],
+])('a key that is %s is a 400, and nothing is done', async (_what, key) => {
   const answer = await named(key)
   expect([answer.status, answer.json.error, answer.json.code]).toEqual([400, 'bad_request', 'invalid_idempotency_key'])
   expect(app.mock.calls.length).toBe(0)
@@ -137,7 +172,12 @@ test('a stream whose client left is recorded to its end, so that the repeat gets
   app.mock.behaviour = behaviour
   const leaving = new AbortController()
   const body = JSON.stringify({ model: 'mock-model', messages: [{ role: 'user', content: 'ping' }], stream: true })
-  const gone = fetch(app.url + PATH, { method: 'POST', signal: leaving.signal, headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json', 'idempotency-key': 'left' }, body }).catch(() => undefined)
+  const gone = fetch(app.url + PATH, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json', 'idempotency-key': 'left' },
+    body,
+  }).catch(() => undefined)
   await app.mock.arrived(1)
   leaving.abort()
   await gone
@@ -150,7 +190,10 @@ test('a stream whose client left is recorded to its end, so that the repeat gets
 
 describe('claims that a dead process left open', () => {
   const claim = (key: string, requestId: string, processId: bigint) =>
-    claimKey({ db: app.database.db, processId, onTrouble: () => undefined }, { accountId: person.accountId, route: PATH, key, body: { a: 1 }, requestId })
+    claimKey(
+      { db: app.database.db, processId, onTrouble: () => undefined },
+      { accountId: person.accountId, route: PATH, key, body: { a: 1 }, requestId },
+    )
 
   test('are answered as interrupted where a call was begun, and free where none was', async () => {
     const held = await app.chat(person)
@@ -166,7 +209,10 @@ describe('claims that a dead process left open', () => {
   test('are forgotten after a day, and younger ones stay', async () => {
     await named('old')
     await named('young')
-    await app.database.sql(`update idempotency_keys set created_at = now() - interval '25 hours' where account_id = $1 and key = 'old'`, [person.accountId])
+    await app.database.sql(
+      `update idempotency_keys set created_at = now() - interval '25 hours' where account_id = $1 and key = 'old'`,
+      [person.accountId],
+    )
     expect(await pruneAnswers(app.database.db)).toBe(1)
     expect((await named('old')).headers.get('idempotent-replayed')).toBeNull()
     expect((await named('young')).headers.get('idempotent-replayed')).toBe('true')
@@ -182,7 +228,8 @@ test('an answer that is too long to be kept is a 409 for repeats, never a second
 })
 
 test('a body with -0 and exponents has a fingerprint like any other', async () => {
-  const body = (x: string) => `{"model":"mock-model","messages":[{"role":"user","content":"a"}],"temperature":-0,"x":${x}}`
+  const body = (x: string) =>
+    `{"model":"mock-model","messages":[{"role":"user","content":"a"}],"temperature":-0,"x":${x}}`
   const first = await app.post(PATH, body('1e-7'), person, { 'idempotency-key': 'odd' })
   const again = await app.post(PATH, body('0.0000001'), person, { 'idempotency-key': 'odd' })
   expect([first.status, again.status, again.text]).toEqual([200, 200, first.text])
@@ -190,13 +237,24 @@ test('a body with -0 and exponents has a fingerprint like any other', async () =
 })
 
 test('a body with lone surrogates has no canonical form, so under a key it is a 400 and nothing is done', async () => {
-  const answer = await app.post(PATH, '{"model":"mock-model","messages":[{"role":"user","content":"\\ud800"}]}', person, { 'idempotency-key': 'odd' })
+  const answer = await app.post(
+    PATH,
+    '{"model":"mock-model","messages":[{"role":"user","content":"\\ud800"}]}',
+    person,
+    { 'idempotency-key': 'odd' },
+  )
   expect([answer.status, answer.json.code]).toEqual([400, 'invalid_body'])
   expect(app.mock.calls.length).toBe(0)
 })
 
 test('a body of ten thousand levels has a fingerprint like any other', async () => {
   const body = `{"model":"mock-model","messages":[{"role":"user","content":"a"}],"x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`
-  const answers = [await app.post(PATH, body, person, { 'idempotency-key': 'deep' }), await app.post(PATH, body, person, { 'idempotency-key': 'deep' })]
-  expect(answers.map(({ status, headers }) => [status, headers.get('idempotent-replayed')])).toEqual([[200, null], [200, 'true']])
+  const answers = [
+    await app.post(PATH, body, person, { 'idempotency-key': 'deep' }),
+    await app.post(PATH, body, person, { 'idempotency-key': 'deep' }),
+  ]
+  expect(answers.map(({ status, headers }) => [status, headers.get('idempotent-replayed')])).toEqual([
+    [200, null],
+    [200, 'true'],
+  ])
 })

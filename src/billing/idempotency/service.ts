@@ -51,19 +51,29 @@ export async function claimKey(
   if (!/^[\x20-\x7e]{1,128}$/.test(request.key)) throw new Fault('invalid_idempotency_key')
   const fingerprint = createHash('sha256').update(canonical(request.body)).digest()
   const claim = { accountId: request.accountId, route: request.route, key: request.key }
-  const row = await store.claim(deps.db, { ...claim, fingerprint, requestId: request.requestId, processId: deps.processId })
+  const row = await store.claim(deps.db, {
+    ...claim,
+    fingerprint,
+    requestId: request.requestId,
+    processId: deps.processId,
+  })
   if (!row) {
     return {
       kind: 'first',
-      complete: (answer) => persistently(deps, () => store.complete(deps.db, claim, keepable(answer, request.requestId))),
+      complete: (answer) =>
+        persistently(deps, () => store.complete(deps.db, claim, keepable(answer, request.requestId))),
       forget: () => persistently(deps, () => store.forget(deps.db, claim)),
     }
   }
-  if (!row.fingerprint.equals(fingerprint)) throw new Fault('idempotency_conflict', { fields: { original_request_id: row.request_id } })
+  if (!row.fingerprint.equals(fingerprint))
+    throw new Fault('idempotency_conflict', { fields: { original_request_id: row.request_id } })
   if (row.status === null || row.body === null) {
     throw new Fault('request_in_progress', { retryAfterMs: 1000, fields: { original_request_id: row.request_id } })
   }
-  return { kind: 'replay', answer: { status: row.status, headers: row.headers as Record<string, string>, body: row.body } }
+  return {
+    kind: 'replay',
+    answer: { status: row.status, headers: row.headers as Record<string, string>, body: row.body },
+  }
 }
 
 /** The canonical form (RFC 8785), which lone surrogates do not have. */
@@ -71,7 +81,10 @@ function canonical(body: unknown): string {
   try {
     return canonicalize(body) ?? ''
   } catch (cause) {
-    throw new Fault('invalid_body', { message: 'A body sent with an Idempotency-Key must be well-formed Unicode: it has a lone surrogate.', cause })
+    throw new Fault('invalid_body', {
+      message: 'A body sent with an Idempotency-Key must be well-formed Unicode: it has a lone surrogate.',
+      cause,
+    })
   }
 }
 
@@ -101,15 +114,23 @@ async function persistently(deps: IdempotencyDeps, write: () => Promise<void>): 
 function keepable(answer: StoredAnswer, requestId: string): StoredAnswer {
   if (answer.body.length <= REPLAY_BYTES_MAX) return answer
   const fault = new Fault('answer_not_kept')
-  return { status: fault.refusal.status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(errorBody(fault, requestId)) }
+  return {
+    status: fault.refusal.status,
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify(errorBody(fault, requestId)),
+  }
 }
 
 /** Gives the open claims of a dead process their answer: the outcome is unknown and was billed as such. */
 export async function settleLeftBehind(db: Database, processId: bigint): Promise<void> {
   const fault = new Fault('upstream_interrupted', {
-    message: 'The server stopped while this call was running, so its answer is lost. GET /v1/calls shows what it cost, or that its usage is unknown and its hold waits for the operator. Keep the request id.',
+    message:
+      'The server stopped while this call was running, so its answer is lost. GET /v1/calls shows what it cost, or that its usage is unknown and its hold waits for the operator. Keep the request id.',
   })
-  await store.settleLeftBehind(db, processId, (requestId) => ({ status: fault.refusal.status, body: JSON.stringify(errorBody(fault, requestId)) }))
+  await store.settleLeftBehind(db, processId, (requestId) => ({
+    status: fault.refusal.status,
+    body: JSON.stringify(errorBody(fault, requestId)),
+  }))
 }
 
 /** Forgets answers that are too old to be replayed. */

@@ -19,10 +19,20 @@ export interface ClaimRow {
 }
 
 /** Claims the key; undefined when this request is the first, else the first one's row. */
-export async function claim(db: Database, wanted: Claim & { fingerprint: Buffer; requestId: string; processId: bigint }): Promise<ClaimRow | undefined> {
+export async function claim(
+  db: Database,
+  wanted: Claim & { fingerprint: Buffer; requestId: string; processId: bigint },
+): Promise<ClaimRow | undefined> {
   const inserted = await db
     .insertInto('idempotency_keys')
-    .values({ account_id: wanted.accountId, route: wanted.route, key: wanted.key, fingerprint: wanted.fingerprint, process_id: wanted.processId, request_id: wanted.requestId })
+    .values({
+      account_id: wanted.accountId,
+      route: wanted.route,
+      key: wanted.key,
+      fingerprint: wanted.fingerprint,
+      process_id: wanted.processId,
+      request_id: wanted.requestId,
+    })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   if (inserted.numInsertedOrUpdatedRows === 1n) return undefined
@@ -36,10 +46,19 @@ export async function claim(db: Database, wanted: Claim & { fingerprint: Buffer;
 }
 
 /** Stores the answer that repeats get. */
-export async function complete(db: Database, { accountId, route, key }: Claim, answer: { status: number; headers: Readonly<Record<string, string>>; body: string }): Promise<void> {
+export async function complete(
+  db: Database,
+  { accountId, route, key }: Claim,
+  answer: { status: number; headers: Readonly<Record<string, string>>; body: string },
+): Promise<void> {
   await db
     .updateTable('idempotency_keys')
-    .set({ completed_at: sql<Date>`now()`, status: answer.status, headers: JSON.stringify(answer.headers), body: answer.body })
+    .set({
+      completed_at: sql<Date>`now()`,
+      status: answer.status,
+      headers: JSON.stringify(answer.headers),
+      body: answer.body,
+    })
     .where('account_id', '=', accountId)
     .where('route', '=', route)
     .where('key', '=', key)
@@ -48,11 +67,21 @@ export async function complete(db: Database, { accountId, route, key }: Claim, a
 
 /** Forgets a claim whose request was refused before anything was done: the same key may be used again. */
 export async function forget(db: Database, { accountId, route, key }: Claim): Promise<void> {
-  await db.deleteFrom('idempotency_keys').where('account_id', '=', accountId).where('route', '=', route).where('key', '=', key).where('completed_at', 'is', null).execute()
+  await db
+    .deleteFrom('idempotency_keys')
+    .where('account_id', '=', accountId)
+    .where('route', '=', route)
+    .where('key', '=', key)
+    .where('completed_at', 'is', null)
+    .execute()
 }
 
 /** Claims that a dead process left open: those whose call was begun get `answer`, the others are forgotten. */
-export async function settleLeftBehind(db: Database, processId: bigint, answer: (requestId: string) => { status: number; body: string }): Promise<void> {
+export async function settleLeftBehind(
+  db: Database,
+  processId: bigint,
+  answer: (requestId: string) => { status: number; body: string },
+): Promise<void> {
   const rows = await db
     .selectFrom('idempotency_keys')
     .leftJoin('holds', 'holds.request_id', 'idempotency_keys.request_id')
@@ -63,7 +92,11 @@ export async function settleLeftBehind(db: Database, processId: bigint, answer: 
   for (const row of rows) {
     const one = { accountId: row.account_id, route: row.route, key: row.key }
     if (row.hold_id === null) await forget(db, one)
-    else await complete(db, one, { ...answer(row.request_id), headers: { 'content-type': 'application/json; charset=utf-8' } })
+    else
+      await complete(db, one, {
+        ...answer(row.request_id),
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+      })
   }
 }
 

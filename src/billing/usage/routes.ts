@@ -2,12 +2,12 @@ import { Type } from 'typebox'
 import { Closed, Integer, integer, Micro, Nullable, type Of, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { timeRange } from '../calls/time-range.ts'
-import { DAYS_MAX, GROUPS_MAX, usage, type UsageDeps } from './service.ts'
+import { DAYS_MAX, GROUPS_MAX, type UsageDeps, usage } from './service.ts'
 import { type Dimension, dimensions, type UsageRow } from './store.ts'
 
 const sums = {
   charged_micro: Micro('What this account paid: equals the captures of its statement over the same range'),
-  owner_charged_micro: Micro('What this account\'s owner paid for the calls that this account began in the range'),
+  owner_charged_micro: Micro("What this account's owner paid for the calls that this account began in the range"),
   calls: Integer('Calls that began in the range, running ones included'),
   errors: Integer('Those of them that failed'),
   input_tokens: Integer(),
@@ -19,7 +19,9 @@ const Group = Closed({
   model: Type.Optional(Type.String()),
   actor_account_id: Type.Optional(Integer('Who made the calls, when grouped by agent')),
   key_id: Type.Optional(Nullable(Integer('Null: made with an access token'))),
-  other: Type.Optional(Type.Boolean({ description: `True of one last row: everything beyond the ${GROUPS_MAX} dearest groups` })),
+  other: Type.Optional(
+    Type.Boolean({ description: `True of one last row: everything beyond the ${GROUPS_MAX} dearest groups` }),
+  ),
   ...sums,
 })
 
@@ -41,15 +43,22 @@ export function usageRoutes(deps: UsageDeps): Route[] {
       method: 'GET',
       path: '/v1/usage',
       summary: 'Credits, calls, errors and tokens by day, model, agent or key.',
-      description: 'Covers the calls that this account made and those that it funded. Charges count on the day they were made, calls and tokens on the day the call began. Days are UTC.',
+      description:
+        'Covers the calls that this account made and those that it funded. Charges count on the day they were made, calls and tokens on the day the call began. Days are UTC.',
       tag: 'Usage',
       access: 'any',
       extension: true,
       query: Type.Object({
         from: Type.Optional(Time('First moment; 30 UTC days ending with `to` when absent')),
-        to: Type.Optional(Time(`First moment that is not in the range any more; at most ${DAYS_MAX} days after from; now when absent`)),
+        to: Type.Optional(
+          Time(`First moment that is not in the range any more; at most ${DAYS_MAX} days after from; now when absent`),
+        ),
         group_by: Type.Optional(
-          Type.String({ default: 'day', pattern: `^${one}(,${one})?$`, description: `One or two of ${dimensions.join(', ')}, separated by a comma` }),
+          Type.String({
+            default: 'day',
+            pattern: `^${one}(,${one})?$`,
+            description: `One or two of ${dimensions.join(', ')}, separated by a comma`,
+          }),
         ),
       }),
       replies: { 200: Usage },

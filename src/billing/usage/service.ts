@@ -32,12 +32,20 @@ export interface Usage {
  * equal the captures of its statement over the same range. Both are read in one snapshot. Refuses ranges over
  * 366 days.
  */
-export async function usage(deps: UsageDeps, caller: Caller, range: TimeRange, by: ReadonlySet<Dimension>): Promise<Usage> {
+export async function usage(
+  deps: UsageDeps,
+  caller: Caller,
+  range: TimeRange,
+  by: ReadonlySet<Dimension>,
+): Promise<Usage> {
   const to = range.to ?? deps.clock.now()
   const from = range.from ?? new Date(startOfDay(to.getTime() - 1) - (DAYS_DEFAULT - 1) * DAY_MS)
-  if (from >= to) throw new Fault('invalid_parameter', { message: 'The parameter from must be earlier than to, or now.' })
+  if (from >= to)
+    throw new Fault('invalid_parameter', { message: 'The parameter from must be earlier than to, or now.' })
   if (to.getTime() - from.getTime() > DAYS_MAX * DAY_MS) {
-    throw new Fault('invalid_parameter', { message: `The range from ${from.toISOString()} to ${to.toISOString()} is longer than ${DAYS_MAX} days.` })
+    throw new Fault('invalid_parameter', {
+      message: `The range from ${from.toISOString()} to ${to.toISOString()} is longer than ${DAYS_MAX} days.`,
+    })
   }
   const starts = by.has('day') ? dayStarts(from, to) : [from]
   const groups = await deps.db
@@ -46,11 +54,13 @@ export async function usage(deps: UsageDeps, caller: Caller, range: TimeRange, b
     .setAccessMode('read only')
     .execute(async (tx) => {
       const ids = await idsAtMoments(tx, caller.accountId, range.to ? [...starts, range.to] : starts)
-      const days = starts.map((start, index): DaySpan => ({
-        day: start.toISOString().slice(0, 10),
-        fromId: ids[index] ?? 0n,
-        beforeId: ids[index + 1] ?? AFTER_EVERY_ID,
-      }))
+      const days = starts.map(
+        (start, index): DaySpan => ({
+          day: start.toISOString().slice(0, 10),
+          fromId: ids[index] ?? 0n,
+          beforeId: ids[index + 1] ?? AFTER_EVERY_ID,
+        }),
+      )
       return sums(tx, caller.accountId, { days, from, to: range.to, by, groupsMax: GROUPS_MAX })
     })
   const total = (of: (row: UsageRow) => bigint) => groups.reduce((sum, row) => sum + of(row), 0n)

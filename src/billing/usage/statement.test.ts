@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { auditLedger } from '../../ledger/audit.ts'
-import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 import { creditRoutes } from '../credits/routes.ts'
 import { usageRoutes } from './routes.ts'
 
@@ -29,7 +29,9 @@ const DAY_MS = 86_400_000
 const START = Date.UTC(2026, 0, 1)
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
 const query = (range: { from?: number; to?: number }) =>
-  Object.entries(range).map(([name, time]) => `${name}=${new Date(time as number).toISOString()}`).join('&')
+  Object.entries(range)
+    .map(([name, time]) => `${name}=${new Date(time as number).toISOString()}`)
+    .join('&')
 
 /** Every page of a range, each checked by itself and against the one before. */
 async function statement(caller: Caller, range: { from?: number; to?: number }, limit: number) {
@@ -51,10 +53,14 @@ async function statement(caller: Caller, range: { from?: number; to?: number }, 
 /** The rows of the CSV of a range: id, kind, amount and balance. */
 async function csv(caller: Caller, range: { from?: number; to?: number }): Promise<Movement[]> {
   const { text } = await http.get(caller, `/v1/credits/ledger?${query(range)}`, { accept: 'text/csv' })
-  return text.trimEnd().split('\r\n').slice(1).map((row) => {
-    const [id, , kind, amount, , balance] = row.split(',')
-    return { id: Number(id), kind: kind ?? '', amount_micro: Number(amount), balance_after_micro: Number(balance) }
-  })
+  return text
+    .trimEnd()
+    .split('\r\n')
+    .slice(1)
+    .map((row) => {
+      const [id, , kind, amount, , balance] = row.split(',')
+      return { id: Number(id), kind: kind ?? '', amount_micro: Number(amount), balance_after_micro: Number(balance) }
+    })
 }
 
 const step = fc.record({
@@ -78,14 +84,23 @@ async function live(steps: readonly Step[]) {
       await make.grant(byAgent ? agent : owner, BigInt(amount) * 3n, { bucket: bucket as 'promo' })
       continue
     }
-    const { id, status } = await make.hold(byAgent ? keys.agent : keys.owner, BigInt(amount), { minimum: 1n, model: bucket })
+    const { id, status } = await make.hold(byAgent ? keys.agent : keys.owner, BigInt(amount), {
+      minimum: 1n,
+      model: bucket,
+    })
     if (status !== 'reserved') continue
-    if (kind === 'capture') await make.capture(id, BigInt(Math.floor((amount * part) / 100 / 2)), { outcome: part % 3 ? 'success' : 'failed' })
+    if (kind === 'capture')
+      await make.capture(id, BigInt(Math.floor((amount * part) / 100 / 2)), {
+        outcome: part % 3 ? 'success' : 'failed',
+      })
     if (kind === 'above') await make.capture(id, BigInt(amount + part))
     if (kind === 'release') await make.release(id)
     if (kind === 'unknown') await make.unknown(id)
   }
-  const rows = await database.sql<{ id: string }>('select id from transfers where account_id in ($1, $2) order by id', [agent, owner])
+  const rows = await database.sql<{ id: string }>('select id from transfers where account_id in ($1, $2) order by id', [
+    agent,
+    owner,
+  ])
   let at = START
   const times = rows.map((_, index) => {
     const next = steps[index % steps.length]
@@ -94,44 +109,68 @@ async function live(steps: readonly Step[]) {
     return new Date(at - (next?.part ?? 0) * 1000).toISOString()
   })
   await database.sql('alter table transfers disable trigger append_only')
-  await database.sql('update transfers t set moved_at = x.at from unnest($1::bigint[], $2::timestamptz[]) x (id, at) where t.id = x.id', [rows.map((row) => row.id), times])
+  await database.sql(
+    'update transfers t set moved_at = x.at from unnest($1::bigint[], $2::timestamptz[]) x (id, at) where t.id = x.id',
+    [rows.map((row) => row.id), times],
+  )
   await database.sql('alter table transfers enable trigger append_only')
   return { callers: [keys.agent, keys.owner], end: at }
 }
 
 test('opening and movements make closing on every page and over every range, in JSON, in CSV and in usage', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 2, maxLength: 4 }), fc.integer({ min: 1, max: 9 }), async (steps, cuts, limit) => {
-      const { callers, end } = await live(steps)
-      for (const caller of callers) {
-        const whole = await statement(caller, {}, limit)
-        expect(whole.opening).toBe(0)
-        expect(await csv(caller, {})).toMatchObject(whole.data.map(({ id, kind, amount_micro, balance_after_micro }) => ({ id, kind, amount_micro, balance_after_micro })))
-        const { body: balance } = await http.get(caller, '/v1/credits/balance')
-        expect(whole.closing).toBe((balance.self_account ?? balance).balance_micro)
+    fc.asyncProperty(
+      fc.array(step, { minLength: 1, maxLength: 40 }),
+      fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 2, maxLength: 4 }),
+      fc.integer({ min: 1, max: 9 }),
+      async (steps, cuts, limit) => {
+        const { callers, end } = await live(steps)
+        for (const caller of callers) {
+          const whole = await statement(caller, {}, limit)
+          expect(whole.opening).toBe(0)
+          expect(await csv(caller, {})).toMatchObject(
+            whole.data.map(({ id, kind, amount_micro, balance_after_micro }) => ({
+              id,
+              kind,
+              amount_micro,
+              balance_after_micro,
+            })),
+          )
+          const { body: balance } = await http.get(caller, '/v1/credits/balance')
+          expect(whole.closing).toBe((balance.self_account ?? balance).balance_micro)
 
-        // cut anywhere, the ranges still make the whole: nothing twice, nothing lost
-        const moments = [...new Set(cuts.map((cut) => START - 1 + Math.floor(((end - START + DAY_MS) * cut) / 1000)))].sort((a, b) => a - b)
-        const ranges = [undefined, ...moments].map((from, index) => ({ ...(from ? { from } : {}), ...(moments[index] ? { to: moments[index] } : {}) }))
-        const parts = []
-        for (const range of ranges) {
-          const part = await statement(caller, range, limit)
-          parts.push(part)
-          expect((await csv(caller, range)).map((row) => row.id)).toEqual(part.data.map((row) => row.id))
-          if (!('from' in range) || !('to' in range) || range.to - range.from > 366 * DAY_MS) continue
-          const captured = sum(part.data.filter((row) => row.kind === 'capture').map((row) => 0 - row.amount_micro))
-          for (const by of ['day', 'model', 'agent', 'key', 'day,model']) {
-            const { body: used } = await http.get(caller, `/v1/usage?group_by=${by}&${query(range)}`)
-            expect(used.totals.charged_micro).toBe(captured)
-            expect(sum(used.data.map((row: { charged_micro: number }) => row.charged_micro))).toBe(captured)
+          // cut anywhere, the ranges still make the whole: nothing twice, nothing lost
+          const moments = [
+            ...new Set(cuts.map((cut) => START - 1 + Math.floor(((end - START + DAY_MS) * cut) / 1000))),
+          ].sort((a, b) => a - b)
+          const ranges = [undefined, ...moments].map((from, index) => ({
+            ...(from ? { from } : {}),
+            ...(moments[index] ? { to: moments[index] } : {}),
+          }))
+          const parts = []
+          for (const range of ranges) {
+            const part = await statement(caller, range, limit)
+            parts.push(part)
+            expect((await csv(caller, range)).map((row) => row.id)).toEqual(part.data.map((row) => row.id))
+            if (!('from' in range) || !('to' in range) || range.to - range.from > 366 * DAY_MS) continue
+            const captured = sum(part.data.filter((row) => row.kind === 'capture').map((row) => 0 - row.amount_micro))
+            for (const by of ['day', 'model', 'agent', 'key', 'day,model']) {
+              const { body: used } = await http.get(caller, `/v1/usage?group_by=${by}&${query(range)}`)
+              expect(used.totals.charged_micro).toBe(captured)
+              expect(sum(used.data.map((row: { charged_micro: number }) => row.charged_micro))).toBe(captured)
+            }
           }
+          expect(parts.reverse().flatMap((part) => part.data.map((row) => row.id))).toEqual(
+            whole.data.map((row) => row.id),
+          )
+          for (const [index, part] of parts.entries()) expect(part.opening).toBe(parts[index + 1]?.closing ?? 0)
         }
-        expect(parts.reverse().flatMap((part) => part.data.map((row) => row.id))).toEqual(whole.data.map((row) => row.id))
-        for (const [index, part] of parts.entries()) expect(part.opening).toBe(parts[index + 1]?.closing ?? 0)
-      }
-    }),
+      },
+    ),
     { numRuns: 12 },
   )
-  expect((await auditLedger(database.db)).filter((finding) => finding.check_name !== 'open_hold_without_process')).toEqual([])
+  expect(
+    (await auditLedger(database.db)).filter((finding) => finding.check_name !== 'open_hold_without_process'),
+  ).toEqual([])
   expect(http.faults).toEqual([])
 })

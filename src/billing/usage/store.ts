@@ -48,7 +48,9 @@ export async function sums(
   const needsCall = by.has('model') || by.has('agent') || by.has('key')
   const began = sql`h.created_at >= ${wanted.from} ${wanted.to ? sql`and h.created_at < ${wanted.to}` : sql``}`
   // the planner expects as many groups as rows and would sort them all: hashing the few there are is 2 to 3 times faster
-  await sql`select set_config('enable_sort', 'off', true), set_config('work_mem', '32MB', true), set_config('jit', 'off', true)`.execute(db)
+  await sql`select set_config('enable_sort', 'off', true), set_config('work_mem', '32MB', true), set_config('jit', 'off', true)`.execute(
+    db,
+  )
   const { rows } = await sql<UsageRow>`
     with charged as (
       select ${grouped(sql`d.day`)}, sum(t.amount_micro) as charged

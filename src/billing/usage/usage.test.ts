@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { systemClock } from '../../kernel/clock.ts'
-import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 import { usageRoutes } from './routes.ts'
 
 let database: TestDatabase
@@ -22,21 +22,44 @@ test('usage counts calls, errors, tokens and Credits, and an account without cal
   const id = await make.account('owner')
   const key = await make.key(id)
   const empty = (await http.get(key, '/v1/usage')).body
-  expect(empty).toMatchObject({ data: [], totals: { charged_micro: 0, owner_charged_micro: 0, calls: 0, errors: 0, input_tokens: 0, output_tokens: 0 } })
+  expect(empty).toMatchObject({
+    data: [],
+    totals: { charged_micro: 0, owner_charged_micro: 0, calls: 0, errors: 0, input_tokens: 0, output_tokens: 0 },
+  })
   expect(Date.parse(empty.to) - Date.parse(empty.from)).toBeLessThanOrEqual(30 * 86_400_000)
   expect(Date.parse(empty.to) - Date.parse(empty.from)).toBeGreaterThanOrEqual(29 * 86_400_000)
 
   await make.grant(id, 1000n)
   await make.capture((await make.hold(key, 100n)).id, 60n, { usage: { input_tokens: 7, output_tokens: 9 } })
-  await make.capture((await make.hold(key, 100n, { model: 'other' })).id, 5n, { outcome: 'failed', usage: { input_tokens: 1, output_tokens: 0 } })
+  await make.capture((await make.hold(key, 100n, { model: 'other' })).id, 5n, {
+    outcome: 'failed',
+    usage: { input_tokens: 1, output_tokens: 0 },
+  })
   await make.release((await make.hold(key, 100n)).id)
   await make.hold(key, 100n)
   const sums = { charged_micro: 65, owner_charged_micro: 0, calls: 4, errors: 2, input_tokens: 8, output_tokens: 9 }
   const { body } = await http.get(key, '/v1/usage')
   expect(body).toMatchObject({ group_by: ['day'], data: [{ day: today(), ...sums }], totals: sums })
   expect((await http.get(key, '/v1/usage?group_by=model,key')).body.data).toEqual([
-    { model: 'demo', key_id: Number(key.credential.id), ...sums, charged_micro: 60, calls: 3, errors: 1, input_tokens: 7 },
-    { model: 'other', key_id: Number(key.credential.id), charged_micro: 5, owner_charged_micro: 0, calls: 1, errors: 1, input_tokens: 1, output_tokens: 0 },
+    {
+      model: 'demo',
+      key_id: Number(key.credential.id),
+      ...sums,
+      charged_micro: 60,
+      calls: 3,
+      errors: 1,
+      input_tokens: 7,
+    },
+    {
+      model: 'other',
+      key_id: Number(key.credential.id),
+      charged_micro: 5,
+      owner_charged_micro: 0,
+      calls: 1,
+      errors: 1,
+      input_tokens: 1,
+      output_tokens: 0,
+    },
   ])
 })
 
@@ -57,7 +80,11 @@ test('an owner reads by Agent what it funded, without what the Agents paid thems
     { actor_account_id: Number(owner), charged_micro: 9, calls: 1 },
   ])
   expect(byAgent.totals).toMatchObject({ charged_micro: 69, calls: 2, owner_charged_micro: 0 })
-  expect((await http.get(key, '/v1/usage')).body.totals).toMatchObject({ charged_micro: 10, owner_charged_micro: 60, calls: 1 })
+  expect((await http.get(key, '/v1/usage')).body.totals).toMatchObject({
+    charged_micro: 10,
+    owner_charged_micro: 60,
+    calls: 1,
+  })
 })
 
 test('beyond a thousand groups the rest is one row, so that the rows still make the totals', async () => {
@@ -65,23 +92,51 @@ test('beyond a thousand groups the rest is one row, so that the rows still make 
   const key = await make.key(id)
   await make.grant(id, 10_000n)
   const operations = Array.from({ length: 1010 }, (_, index) => ({
-    operation: 'reserve', id: 9_000_000 + index, request_id: `many_${index}`, actor_account_id: Number(id), credential_kind: 'api_key', credential_id: Number(key.credential.id),
-    wanted_micro: 3, minimum_micro: 3, category: 'chat', subject: `model-${index}`, process_id: 1,
+    operation: 'reserve',
+    id: 9_000_000 + index,
+    request_id: `many_${index}`,
+    actor_account_id: Number(id),
+    credential_kind: 'api_key',
+    credential_id: Number(key.credential.id),
+    wanted_micro: 3,
+    minimum_micro: 3,
+    category: 'chat',
+    subject: `model-${index}`,
+    process_id: 1,
   }))
   await database.pool.query('select * from ledger_apply($1)', [JSON.stringify(operations)])
-  const captures = operations.map((operation) => ({ operation: 'capture', id: operation.id, actual_micro: 2, outcome: 'success', usage: {} }))
+  const captures = operations.map((operation) => ({
+    operation: 'capture',
+    id: operation.id,
+    actual_micro: 2,
+    outcome: 'success',
+    usage: {},
+  }))
   await database.pool.query('select * from ledger_apply($1)', [JSON.stringify(captures)])
   const { data, totals } = (await http.get(key, '/v1/usage?group_by=model')).body
   expect(data).toHaveLength(1001)
-  expect(data.at(-1)).toEqual({ other: true, charged_micro: 20, owner_charged_micro: 0, calls: 10, errors: 0, input_tokens: 0, output_tokens: 0 })
+  expect(data.at(-1)).toEqual({
+    other: true,
+    charged_micro: 20,
+    owner_charged_micro: 0,
+    calls: 10,
+    errors: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+  })
   expect(totals).toMatchObject({ charged_micro: 2020, calls: 1010 })
 })
 
 test('ranges over 366 days, backwards or unknown groups are refused', async () => {
   const caller = session(await make.account('owner'))
   for (const query of [
-    'from=2024-01-01T00:00:00Z&to=2025-01-02T00:00:01Z', 'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', 'from=2999-01-01T00:00:00Z',
-    'group_by=hour', 'group_by=day,model,key', 'group_by=', 'from=now',
+    'from=2024-01-01T00:00:00Z&to=2025-01-02T00:00:01Z',
+    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
+    'from=2999-01-01T00:00:00Z',
+    'group_by=hour',
+    'group_by=day,model,key',
+    'group_by=',
+    'from=now',
   ]) {
     const { status, body } = await http.get(caller, `/v1/usage?${query}`)
     expect([query, status, body.code]).toEqual([query, 400, 'invalid_parameter'])

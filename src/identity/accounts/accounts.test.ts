@@ -19,8 +19,13 @@ function server() {
     return { accountId: BigInt(token), credential: { kind: 'session', id: 1n } } as const
   }
   return createServer({
-    routes: accountRoutes({ db: database.db }), authenticator: { authenticate, recognise: authenticate }, random: systemRandom,
-    bodyLimit: 1000, trustedProxies: [], onAnswered: () => undefined, onFault: () => undefined,
+    routes: accountRoutes({ db: database.db }),
+    authenticator: { authenticate, recognise: authenticate },
+    random: systemRandom,
+    bodyLimit: 1000,
+    trustedProxies: [],
+    onAnswered: () => undefined,
+    onFault: () => undefined,
   })
 }
 
@@ -28,14 +33,24 @@ const me = (id: bigint) => server().inject({ url: '/v1/me', headers: { authoriza
 
 test('an account reads itself: absent text is empty, the address is checksummed', async () => {
   const id = await database.db.transaction().execute((tx) =>
-    store.insert(tx, { accountType: 'agent', walletAddress: '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266', email: undefined, label: undefined }),
+    store.insert(tx, {
+      accountType: 'agent',
+      walletAddress: '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266',
+      email: undefined,
+      label: undefined,
+    }),
   )
   const reply = await me(id)
   expect(reply.statusCode).toBe(200)
   expect(reply.json()).toEqual({
     account: {
-      id: Number(id), account_type: 'agent', status: 'active', role: 'user',
-      wallet_address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', email: '', created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      id: Number(id),
+      account_type: 'agent',
+      status: 'active',
+      role: 'user',
+      wallet_address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+      email: '',
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
     },
     request_id: reply.headers['x-request-id'],
   })
@@ -43,12 +58,26 @@ test('an account reads itself: absent text is empty, the address is checksummed'
 
 test('an owned Agent reads who owns it and who pays; an owner without a wallet reads an empty address', async () => {
   const ids = await database.db.transaction().execute(async (tx) => {
-    const ownerId = await store.insert(tx, { accountType: 'owner', walletAddress: undefined, email: 'a@b.example', label: undefined })
-    const agentId = await store.insert(tx, { accountType: 'agent', walletAddress: undefined, email: undefined, label: 'crawler' })
+    const ownerId = await store.insert(tx, {
+      accountType: 'owner',
+      walletAddress: undefined,
+      email: 'a@b.example',
+      label: undefined,
+    })
+    const agentId = await store.insert(tx, {
+      accountType: 'agent',
+      walletAddress: undefined,
+      email: undefined,
+      label: 'crawler',
+    })
     await store.link(tx, { agentId, ownerId, billingMode: 'owner_only', budget: store.UNLIMITED })
     return { ownerId, agentId }
   })
-  expect((await me(ids.agentId)).json().account).toMatchObject({ label: 'crawler', owner_account_id: Number(ids.ownerId), billing_mode: 'owner_only' })
+  expect((await me(ids.agentId)).json().account).toMatchObject({
+    label: 'crawler',
+    owner_account_id: Number(ids.ownerId),
+    billing_mode: 'owner_only',
+  })
   const owner = (await me(ids.ownerId)).json().account
   expect(owner).toMatchObject({ wallet_address: '', email: 'a@b.example' })
   expect(owner).not.toHaveProperty('owner_account_id')

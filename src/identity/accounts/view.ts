@@ -3,8 +3,7 @@ import { getAddress } from 'viem/utils'
 import { toJsonInteger } from '../../kernel/money.ts'
 import type { AccountRow } from './store.ts'
 
-const Integer = (description: string) =>
-  Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })
+const Integer = (description: string) => Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description })
 
 /** An account as its holder reads it (spec 2.1, decisions 1). Text that is absent is "". */
 export const Account = Type.Object(
@@ -33,9 +32,7 @@ export function accountView(row: AccountRow): Static<typeof Account> {
     wallet_address: row.wallet_address === null ? '' : getAddress(row.wallet_address),
     email: row.email ?? '',
     ...(row.label === null ? {} : { label: row.label }),
-    ...(row.owner_account_id === null
-      ? {}
-      : { owner_account_id: toJsonInteger(row.owner_account_id) }),
+    ...(row.owner_account_id === null ? {} : { owner_account_id: toJsonInteger(row.owner_account_id) }),
     ...(row.billing_mode === null ? {} : { billing_mode: row.billing_mode }),
     created_at: row.created_at.toISOString(),
   }

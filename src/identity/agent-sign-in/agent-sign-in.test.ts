@@ -29,13 +29,7 @@ test('a challenge is an EIP-4361 text for this server, this wallet and 5 minutes
   const wallet = newWallet()
   const { status, json } = await challengeFor(wallet.address.toLowerCase())
   expect(status).toBe(200)
-  expect(Object.keys(json).sort()).toEqual([
-    'challenge_id',
-    'expires_at',
-    'message',
-    'request_id',
-    'wallet_address',
-  ])
+  expect(Object.keys(json).sort()).toEqual(['challenge_id', 'expires_at', 'message', 'request_id', 'wallet_address'])
   expect(json.wallet_address).toBe(wallet.address)
   const text = parseSiweMessage(json.message)
   const host = new URL(servers.urls[0] ?? '').host
@@ -51,16 +45,13 @@ test('a challenge is an EIP-4361 text for this server, this wallet and 5 minutes
   expect((text.expirationTime?.getTime() ?? 0) - (text.issuedAt?.getTime() ?? 0)).toBe(300_000)
 })
 
-test.each(['', '0x12', 'vitalik.eth', `0x${'g'.repeat(40)}`])(
-  'what is no address is refused: %j',
-  async (address) => {
-    expect((await challengeFor(address)).json).toMatchObject({
-      error: 'bad_request',
-      code: 'invalid_field',
-      field: 'wallet_address',
-    })
-  },
-)
+test.each(['', '0x12', 'vitalik.eth', `0x${'g'.repeat(40)}`])('what is no address is refused: %j', async (address) => {
+  expect((await challengeFor(address)).json).toMatchObject({
+    error: 'bad_request',
+    code: 'invalid_field',
+    field: 'wallet_address',
+  })
+})
 
 test('an unknown wallet becomes an Agent with a first key, which is shown once', async () => {
   const wallet = newWallet()
@@ -84,9 +75,7 @@ test('an unknown wallet becomes an Agent with a first key, which is shown once',
   const again = await servers.signIn(wallet, 1)
   expect(again.apiKey).toBe('')
   expect(Number(again.accountId)).toBe(json.account.id)
-  expect(
-    (await servers.send('GET', '/v1/me/api-keys', { token: json.tokens.api_key })).json.keys,
-  ).toHaveLength(1)
+  expect((await servers.send('GET', '/v1/me/api-keys', { token: json.tokens.api_key })).json.keys).toHaveLength(1)
 })
 
 test('an account whose keys are all revoked gets no other first key by signing in', async () => {
@@ -108,9 +97,7 @@ test('an Agent without keys, such as one that an owner linked first, gets one fi
       }),
     )
     const proofs = await Promise.all([1, 2, 3, 4, 5].map(() => signed(wallet)))
-    const answers = await Promise.all(
-      proofs.map(({ id, signature }, index) => verify(id, signature, index % 2)),
-    )
+    const answers = await Promise.all(proofs.map(({ id, signature }, index) => verify(id, signature, index % 2)))
     for (const { json } of answers) expect(json.account.id).toBe(Number(accountId))
     expect(answers.filter(({ json }) => json.tokens.api_key !== '')).toHaveLength(1)
   }
@@ -131,9 +118,7 @@ test('an unknown wallet signs in, is granted Credits, and its first call is bill
 
 test('of 200 verifies of one challenge at once, on two servers, one signs in', async () => {
   const { id, signature } = await signed()
-  const answers = await Promise.all(
-    Array.from({ length: 200 }, (_, index) => verify(id, signature, index % 2)),
-  )
+  const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => verify(id, signature, index % 2)))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
   for (const answer of answers.filter(({ status }) => status !== 200))
     expect([answer.status, answer.json.code]).toEqual([401, 'invalid_challenge'])
@@ -142,9 +127,7 @@ test('of 200 verifies of one challenge at once, on two servers, one signs in', a
 test('one new wallet that answers several challenges at once becomes one account with one key', async () => {
   const wallet = newWallet()
   const proofs = await Promise.all([1, 2, 3, 4, 5].map(() => signed(wallet)))
-  const answers = await Promise.all(
-    proofs.map(({ id, signature }, index) => verify(id, signature, index % 2)),
-  )
+  const answers = await Promise.all(proofs.map(({ id, signature }, index) => verify(id, signature, index % 2)))
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   expect(new Set(answers.map(({ json }) => json.account.id)).size).toBe(1)
   expect(answers.filter(({ json }) => json.tokens.api_key !== '')).toHaveLength(1)
@@ -154,17 +137,13 @@ test('a challenge is answered once, and an unknown one never, with the same word
   const { id, signature } = await signed()
   expect((await verify(id, signature)).status).toBe(200)
   const [used, unknown] = [await verify(id, signature), await verify('chl_unknown', signature)]
-  for (const answer of [used, unknown])
-    expect([answer.status, answer.json.code]).toEqual([401, 'invalid_challenge'])
+  for (const answer of [used, unknown]) expect([answer.status, answer.json.code]).toEqual([401, 'invalid_challenge'])
   expect({ ...used.json, request_id: '' }).toEqual({ ...unknown.json, request_id: '' })
 })
 
 test("a challenge that expired a millisecond ago is refused, by the database's clock", async () => {
   const { id, signature } = await signed()
-  await servers.database.sql(
-    `update challenges set expires_at = now() - interval '1 millisecond' where id = $1`,
-    [id],
-  )
+  await servers.database.sql(`update challenges set expires_at = now() - interval '1 millisecond' where id = $1`, [id])
   expect((await verify(id, signature)).json.code).toBe('invalid_challenge')
   const late = await signed()
   servers.advance(600_000)
@@ -221,12 +200,9 @@ test('the stored text is what counts: a signature of another text, or by another
 test('five wrong signatures close a challenge, four do not', async () => {
   const wrong = `0x${'11'.repeat(64)}1b`
   const [four, five] = [await signed(), await signed()]
-  for (let count = 0; count < 4; count++)
-    expect((await verify(four.id, wrong)).json.code).toBe('invalid_signature')
+  for (let count = 0; count < 4; count++) expect((await verify(four.id, wrong)).json.code).toBe('invalid_signature')
   expect((await verify(four.id, four.signature)).status).toBe(200)
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, (_, index) => verify(five.id, wrong, index % 2)),
-  )
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => verify(five.id, wrong, index % 2)))
   for (const answer of answers) expect(answer.status).toBe(401)
   expect((await verify(five.id, five.signature)).json.code).toBe('invalid_challenge')
 })
@@ -237,13 +213,10 @@ test("five challenges of a wallet are open at most: a sixth takes the oldest one
   const ids = []
   for (let count = 0; count < 5; count++)
     ids.push(
-      (await challengeFor(count % 2 ? wallet.address : wallet.address.toLowerCase(), count % 2))
-        .json.challenge_id,
+      (await challengeFor(count % 2 ? wallet.address : wallet.address.toLowerCase(), count % 2)).json.challenge_id,
     )
   expect((await verify(first.id, first.signature)).json.code).toBe('invalid_challenge')
-  await Promise.all(
-    Array.from({ length: 30 }, (_, index) => challengeFor(wallet.address, index % 2)),
-  )
+  await Promise.all(Array.from({ length: 30 }, (_, index) => challengeFor(wallet.address, index % 2)))
   const [row] = await servers.database.sql<{ count: string }>(
     'select count(*) from challenges where wallet_address = $1 and consumed_at is null',
     [wallet.address.toLowerCase()],
@@ -292,8 +265,6 @@ test('a challenge made for another purpose cannot sign in', async () => {
 })
 
 test('the well-known development wallet signs in like any other', async () => {
-  const wallet = privateKeyToAccount(
-    '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
-  )
+  const wallet = privateKeyToAccount('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d')
   expect((await servers.signIn(wallet)).apiKey).toMatch(/^fbx_/)
 })

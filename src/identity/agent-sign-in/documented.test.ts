@@ -21,9 +21,7 @@ const run = (privateKey: string) =>
   })
 
 test('the documented program signs an unknown wallet in with nothing but viem, and after a grant its call is billed', async () => {
-  expect([...program.matchAll(/from '([^']+)'/g)].map(([, name]) => name)).toEqual([
-    'viem/accounts',
-  ])
+  expect([...program.matchAll(/from '([^']+)'/g)].map(([, name]) => name)).toEqual(['viem/accounts'])
   const privateKey = generatePrivateKey()
   const poor = await run(privateKey).then(
     () => undefined,
@@ -35,17 +33,12 @@ test('the documented program signs an unknown wallet in with nothing but viem, a
   await servers.grant(accountId, 1_000_000n)
   const { stdout } = await run(privateKey)
   expect(stdout).toMatch(
-    new RegExp(
-      `^signed in as account ${accountId}\\n[\\s\\S]+\\ncharged [1-9]\\d* microcredits, \\d+ left\\n$`,
-    ),
+    new RegExp(`^signed in as account ${accountId}\\n[\\s\\S]+\\ncharged [1-9]\\d* microcredits, \\d+ left\\n$`),
   )
   const [row] = await servers.database.sql<{ spent: string }>(
     "select sum(amount_micro) as spent from transfers where account_id = $1 and kind = 'capture'",
     [accountId],
   )
   const [, charged, left] = /charged (\d+) microcredits, (\d+) left/.exec(stdout) ?? []
-  expect([Number(row?.spent), 1_000_000 - Number(row?.spent)]).toEqual([
-    Number(charged),
-    Number(left),
-  ])
+  expect([Number(row?.spent), 1_000_000 - Number(row?.spent)]).toEqual([Number(charged), Number(left)])
 })

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { clientAddress } from '../../http/client-address.ts'
 import { Closed, Integer } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { SignedIn, signedIn } from '../sign-in.ts'
@@ -11,10 +12,10 @@ export function agentSignInRoutes(deps: AgentSignInDeps): Route[] {
       method: 'POST',
       path: '/v1/auth/challenge',
       summary: "Get a text to sign with an Agent's wallet.",
-      description:
-        'Valid for 5 minutes, once. At most 5 are open for a wallet: a sixth takes the place of the oldest.',
+      description: 'Valid for 5 minutes, once. At most 5 are open for a wallet: a sixth takes the place of the oldest.',
       tag: 'Sign-in',
       access: 'public',
+      limit: 'auth',
       extension: true,
       body: Closed({
         wallet_address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description: 'In any case' }),
@@ -46,10 +47,10 @@ export function agentSignInRoutes(deps: AgentSignInDeps): Route[] {
     route({
       method: 'POST',
       path: '/v1/auth/verify',
-      summary:
-        'Sign an Agent in by the signature of its challenge; an unknown wallet becomes an account.',
+      summary: 'Sign an Agent in by the signature of its challenge; an unknown wallet becomes an account.',
       tag: 'Sign-in',
       access: 'public',
+      limit: 'auth',
       body: Closed({
         challenge_id: Type.String(),
         signature: Type.String({ description: '65 bytes as hex, with or without 0x' }),
@@ -68,6 +69,7 @@ export function agentSignInRoutes(deps: AgentSignInDeps): Route[] {
           challengeId: body.challenge_id,
           signature: body.signature,
           device: request.headers['user-agent'],
+          address: clientAddress(request),
         }
         return signedIn(deps.db, { ...(await signInAgent(deps, answer)), requestId })
       },

@@ -1,5 +1,6 @@
 import type { ChallengePurpose } from '../../db/schema.ts'
 import { Fault } from '../../kernel/errors.ts'
+import type { SignInGuard } from '../../kernel/limiter.ts'
 import * as accounts from '../accounts/store.ts'
 import {
   type Challenge,
@@ -16,6 +17,7 @@ import * as store from './store.ts'
 export interface AgentSignInDeps extends ChallengeDeps {
   readonly sessions: SessionOpener
   readonly firstKey: FirstKey
+  readonly signInGuard: SignInGuard
 }
 
 const PURPOSE: ChallengePurpose = 'agent_sign_in'
@@ -41,17 +43,20 @@ export interface AgentSignedIn {
 /**
  * Signs an Agent in by the signature of a challenge; an unknown wallet becomes an Agent account. Refuses with
  * `invalid_challenge`, `invalid_signature`, and, once the signature has proved the wallet, with
- * `owner_wallet_not_allowed`, `account_banned` or `account_deactivated`.
+ * `owner_wallet_not_allowed`, `account_banned` or `account_deactivated`. Who keeps failing is slowed by `rate_limited`.
  */
 export async function signInAgent(
   deps: AgentSignInDeps,
-  answer: { challengeId: string; signature: string; device: string | undefined },
+  answer: { challengeId: string; signature: string; device: string | undefined; address: string },
 ): Promise<AgentSignedIn> {
-  const challenge = await provenChallenge(deps.db, { ...answer, purpose: PURPOSE })
+  const { address } = answer
+  const challenge = await provenChallenge(deps.db, { ...answer, purpose: PURPOSE }, (wallet, check) =>
+    deps.signInGuard.attempt({ wallet, address }, check),
+  )
   const signIn = () => consumeAndSignIn(deps, challenge, answer.device)
   // when the wallet got its account elsewhere at this moment, the whole transaction was undone: it finds that account now
   const { session, apiKey } = await signIn().catch((error: unknown) =>
-    store.isWalletTaken(error) ? signIn() : Promise.reject(error),
+    accounts.isWalletTaken(error) ? signIn() : Promise.reject(error),
   )
   return { accountId: session.accountId, pair: await deps.sessions.issue(session), apiKey }
 }
@@ -76,6 +81,7 @@ function consumeAndSignIn(
         email: undefined,
         label: undefined,
       }))
+    await accounts.noteProof(tx, challenge.wallet_address)
     const apiKey = await deps.firstKey(tx, accountId)
     return { session: await deps.sessions.start(tx, { accountId, device }), apiKey }
   })

@@ -4,20 +4,12 @@ import type { Tx } from '../../db/database.ts'
 export async function lockAccountOf(
   tx: Tx,
   walletAddress: string,
-): Promise<
-  | { id: bigint; account_type: 'owner' | 'agent'; status: 'active' | 'banned' | 'deactivated' }
-  | undefined
-> {
+): Promise<{ id: bigint; account_type: 'owner' | 'agent'; status: 'active' | 'banned' | 'deactivated' } | undefined> {
   return tx
-    .selectFrom('accounts')
-    .select(['id', 'account_type', 'status'])
-    .where('wallet_address', '=', walletAddress)
-    .forNoKeyUpdate()
+    .selectFrom('account_wallets')
+    .innerJoin('accounts', 'accounts.id', 'account_wallets.account_id')
+    .select(['accounts.id', 'account_type', 'status'])
+    .where('address', '=', walletAddress)
+    .forNoKeyUpdate('accounts')
     .executeTakeFirst()
-}
-
-/** True for the error of a second account with one wallet. */
-export function isWalletTaken(error: unknown): boolean {
-  const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }
-  return code === '23505' && constraint === 'accounts_wallet_address_key'
 }

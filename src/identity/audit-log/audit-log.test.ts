@@ -47,9 +47,7 @@ async function tamper(statement: string): Promise<void> {
 }
 
 const emptyAgain = () =>
-  tamper(
-    `truncate audit_log; update audit_log_head set last_id = 0, last_hash = decode(repeat('00', 32), 'hex')`,
-  )
+  tamper(`truncate audit_log; update audit_log_head set last_id = 0, last_hash = decode(repeat('00', 32), 'hex')`)
 const verified = (): Promise<Verification> => verifyAuditLog(database.db)
 
 beforeEach(async () => {
@@ -104,9 +102,7 @@ test('an entry tells who did what to whom, what changed, why and in which reques
     rate: 0.1,
   })
   expect(
-    (await listAuditLog(database.db, { ...everything, actor: 'operator:ada', limit: 2 })).map(
-      ({ id }) => id,
-    ),
+    (await listAuditLog(database.db, { ...everything, actor: 'operator:ada', limit: 2 })).map(({ id }) => id),
   ).toEqual([5n, 4n])
 })
 
@@ -214,10 +210,7 @@ test('the log of a later day still contains the head that was noted', async () =
 test('20 transactions at once make one chain', async () => {
   await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
-      record(
-        { ...ban, targetId: BigInt(n) },
-        { ...ban, action: 'unban.account', targetId: BigInt(n) },
-      ),
+      record({ ...ban, targetId: BigInt(n) }, { ...ban, action: 'unban.account', targetId: BigInt(n) }),
     ),
   )
   expect(await verified()).toMatchObject({ rows: 45, broken: undefined })
@@ -264,15 +257,9 @@ test('the export can be checked by anybody who has SHA-256 and canonical JSON', 
 })
 
 test('neither the application nor the owner of the tables can change or remove an entry', async () => {
-  for (const statement of [
-    'update audit_log set reason = null',
-    'delete from audit_log',
-    'truncate audit_log',
-  ]) {
+  for (const statement of ['update audit_log set reason = null', 'delete from audit_log', 'truncate audit_log']) {
     await expect(database.pool.query(statement)).rejects.toThrow(/permission denied/)
     await expect(database.sql(statement)).rejects.toThrow(/append-only/)
   }
-  await expect(database.pool.query('delete from audit_log_head')).rejects.toThrow(
-    /permission denied/,
-  )
+  await expect(database.pool.query('delete from audit_log_head')).rejects.toThrow(/permission denied/)
 })

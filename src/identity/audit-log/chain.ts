@@ -56,10 +56,7 @@ export function hashOf(entry: LogEntry | LogRow): Buffer {
 }
 
 /** What is wrong with a row that should follow `previous`; undefined when nothing is. */
-export function breakAt(
-  row: LogRow,
-  previous: { readonly id: bigint; readonly hash: Buffer },
-): string | undefined {
+export function breakAt(row: LogRow, previous: { readonly id: bigint; readonly hash: Buffer }): string | undefined {
   if (row.id !== previous.id + 1n)
     return row.id === previous.id + 2n
       ? `row ${previous.id + 1n} is missing`
@@ -99,10 +96,7 @@ export type Recordable =
 export function recordedJson(value: Recordable): string | null {
   if (value === undefined || value === null) return null
   const text = canonicalize(recordedValue(value)) ?? null
-  assert(
-    text === null || text.length <= JSON_LENGTH_MAX,
-    'before and after of an audit log entry are short',
-  )
+  assert(text === null || text.length <= JSON_LENGTH_MAX, 'before and after of an audit log entry are short')
   return text
 }
 
@@ -113,15 +107,11 @@ function recordedValue(value: Recordable): unknown {
   }
   if (typeof value === 'string') return recordedText(value)
   if (value instanceof Date) return value.toISOString()
-  if (Array.isArray(value))
-    return (value as readonly Recordable[]).map((member) => recordedValue(member ?? null))
+  if (Array.isArray(value)) return (value as readonly Recordable[]).map((member) => recordedValue(member ?? null))
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
   return Object.fromEntries(
-    members.map(([name, member]) => [
-      name,
-      secretName.test(name) ? REDACTED : recordedValue(member),
-    ]),
+    members.map(([name, member]) => [name, secretName.test(name) ? REDACTED : recordedValue(member)]),
   )
 }
 
@@ -131,8 +121,7 @@ const REDACTED = '[redacted]'
 const secretName =
   /(^|_)(secret|password|pepper|private_key|mnemonic|access_token|refresh_token|token|secret_hash|code)$/i
 /** API keys, delegations, webhook secrets and signed tokens, wherever somebody pasted them. */
-const secretText =
-  /\b(?:fbx|dlg|whsec)_[0-9A-Za-z+/=_-]{8,}|\beyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*/g
+const secretText = /\b(?:fbx|dlg|whsec)_[0-9A-Za-z+/=_-]{8,}|\beyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*/g
 
 /** A text as the database keeps it, with secrets replaced. */
 export function recordedText(text: string): string {

@@ -14,8 +14,7 @@ const ban: AuditEntry = {
   targetId: 7n,
 }
 
-const record = (entry: AuditEntry): Promise<void> =>
-  database.db.transaction().execute((tx) => recordAction(tx, entry))
+const record = (entry: AuditEntry): Promise<void> => database.db.transaction().execute((tx) => recordAction(tx, entry))
 
 const newest = async () =>
   (
@@ -41,8 +40,7 @@ test('secrets do not get into the log, wherever they were put', async () => {
     after: { delegation: 'dlg_0123456789abcdef', invitation: { code: 'OPEN' } },
   })
   const text = Object.values((await newest()) ?? {}).join('\n')
-  for (const secret of [key, token, 'hunter2', '"r"', '"h"', 'dlg_0', 'OPEN'])
-    expect(text).not.toContain(secret)
+  for (const secret of [key, token, 'hunter2', '"r"', '"h"', 'dlg_0', 'OPEN']) expect(text).not.toContain(secret)
   expect(text).toContain('leaked [redacted] and [redacted]')
   expect((await verifyAuditLog(database.db)).broken).toBeUndefined()
 })

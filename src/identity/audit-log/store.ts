@@ -24,15 +24,12 @@ export async function append(tx: Tx, { id, hash, ...row }: LogRow): Promise<void
     with head as (update audit_log_head set last_id = ${id}, last_hash = ${hash})
     insert into audit_log (id, at, actor_kind, actor, action, target_kind, target_id, before, after, reason, request_id, previous_hash, hash)
     values (${id}, ${row.at}, ${row.actor_kind}, ${row.actor}, ${row.action}, ${row.target_kind}, ${row.target_id},
-      ${row.before}, ${row.after}, ${row.reason}, ${row.request_id}, ${row.previous_hash}, ${hash})`.execute(
-    tx,
-  )
+      ${row.before}, ${row.after}, ${row.reason}, ${row.request_id}, ${row.previous_hash}, ${hash})`.execute(tx)
 }
 
 /** The end of the chain, as it is noted. */
 export async function head(db: Database | Tx): Promise<Head | undefined> {
-  const { rows } =
-    await sql<Head>`select last_id as id, last_hash as hash from audit_log_head`.execute(db)
+  const { rows } = await sql<Head>`select last_id as id, last_hash as hash from audit_log_head`.execute(db)
   return rows[0]
 }
 
@@ -45,9 +42,7 @@ export interface Page {
 /** Rows of the chain, oldest first. `before` and `after` as their text. */
 export async function rows(db: Database | Tx, { after, limit }: Page): Promise<LogRow[]> {
   const page =
-    await sql<LogRow>`select ${columns} from audit_log where id > ${after} order by id limit ${limit}`.execute(
-      db,
-    )
+    await sql<LogRow>`select ${columns} from audit_log where id > ${after} order by id limit ${limit}`.execute(db)
   return page.rows
 }
 
@@ -61,10 +56,7 @@ export interface Filter {
 }
 
 /** The newest rows that match, newest first. */
-export async function newest(
-  db: Database,
-  { actor, action, targetKind, targetId, limit }: Filter,
-): Promise<LogRow[]> {
+export async function newest(db: Database, { actor, action, targetKind, targetId, limit }: Filter): Promise<LogRow[]> {
   const { rows: found } = await sql<LogRow>`
     select ${columns} from audit_log
     where (${actor ?? null}::text is null or actor = ${actor ?? null})

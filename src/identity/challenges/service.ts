@@ -73,14 +73,23 @@ export async function openChallenge(deps: ChallengeDeps, wanted: NewChallenge): 
  */
 export async function provenChallenge(
   db: Database,
-  answer: { challengeId: string; signature: string; purpose: ChallengePurpose },
+  answer: {
+    challengeId: string
+    signature: string
+    purpose: ChallengePurpose | readonly ChallengePurpose[]
+  },
+  guarded: Guarded = (_wallet, check) => check(),
 ): Promise<store.OpenChallenge> {
-  const challenge = await store.findOpen(db, answer.challengeId, answer.purpose)
+  const challenge = await store.findOpen(db, answer.challengeId, [answer.purpose].flat())
   if (!challenge) throw new Fault('invalid_challenge')
-  if ((await signerOf(challenge.message, answer.signature)) === challenge.wallet_address)
-    return challenge
-  await store.countFailure(db, challenge.id)
-  throw new Fault('invalid_signature')
+  return guarded(challenge.wallet_address, async () => {
+    if ((await signerOf(challenge.message, answer.signature)) === challenge.wallet_address) return challenge
+    await store.countFailure(db, challenge.id)
+    throw new Fault('invalid_signature')
+  })
 }
+
+/** Runs the check of a signature of this wallet, unless the wallet has failed too often. */
+type Guarded = <T>(wallet: string, check: () => Promise<T>) => Promise<T>
 
 export { consume as consumeChallenge, type OpenChallenge } from './store.ts'

@@ -20,9 +20,7 @@ export async function signerOf(message: string, signature: string): Promise<stri
   const recovery = recoveryBytes[v.toLowerCase()]
   if (recovery === undefined || BigInt(`0x${s}`) > HALF_ORDER) return undefined
   try {
-    return (
-      await recoverMessageAddress({ message, signature: `0x${r}${s}${recovery}` })
-    ).toLowerCase()
+    return (await recoverMessageAddress({ message, signature: `0x${r}${s}${recovery}` })).toLowerCase()
   } catch {
     // r or s is zero or no point of the curve
     return undefined

@@ -23,9 +23,7 @@ const open = sql<boolean>`consumed_at is null and expires_at > now() and failed_
 export async function lockWallet(tx: Tx, walletAddress: string): Promise<Date> {
   const { rows } = await sql<{
     now: Date
-  }>`select now(), pg_advisory_xact_lock(hashtextextended(${`challenge:${walletAddress}`}, 0))`.execute(
-    tx,
-  )
+  }>`select now(), pg_advisory_xact_lock(hashtextextended(${`challenge:${walletAddress}`}, 0))`.execute(tx)
   return rows[0]?.now as Date
 }
 
@@ -50,9 +48,7 @@ export async function insert(
       select id from challenges where wallet_address = ${challenge.walletAddress} and purpose = ${challenge.purpose} and ${open}
       order by created_at desc, id desc offset ${openMax - 1}
     )
-    delete from challenges where id in (select id from lapsed union all select id from surplus)`.execute(
-    tx,
-  )
+    delete from challenges where id in (select id from lapsed union all select id from surplus)`.execute(tx)
   await tx
     .insertInto('challenges')
     .values({
@@ -68,24 +64,17 @@ export async function insert(
     .execute()
 }
 
-/** The challenge with this id, if it is of this purpose and can still be answered. */
+/** The challenge with this id, if it is of one of these purposes and can still be answered. */
 export async function findOpen(
   db: Database,
   id: string,
-  purpose: ChallengePurpose,
+  purposes: readonly ChallengePurpose[],
 ): Promise<OpenChallenge | undefined> {
   return db
     .selectFrom('challenges')
-    .select([
-      'id',
-      'wallet_address',
-      'message',
-      'owner_account_id',
-      'agent_account_id',
-      'delegation_id',
-    ])
+    .select(['id', 'wallet_address', 'message', 'owner_account_id', 'agent_account_id', 'delegation_id'])
     .where('id', '=', id)
-    .where('purpose', '=', purpose)
+    .where('purpose', 'in', purposes)
     .where(open)
     .executeTakeFirst()
 }

@@ -79,12 +79,7 @@ test.each<[string, unknown, string, string]>([
   ['an expiry that is no time', { expires_at: 'tomorrow' }, 'invalid_field', 'expires_at'],
   ['a budget below zero', { budget: { daily_micro: -1 } }, 'invalid_field', 'budget.daily_micro'],
   ['a budget of parts', { budget: { daily_micro: 1.5 } }, 'invalid_field', 'budget.daily_micro'],
-  [
-    'a limit that does not exist',
-    { budget: { hourly_micro: 1 } },
-    'unknown_field',
-    'budget.hourly_micro',
-  ],
+  ['a limit that does not exist', { budget: { hourly_micro: 1 } }, 'unknown_field', 'budget.hourly_micro'],
   ['an unknown field', { scope: 'all' }, 'unknown_field', 'scope'],
   ['a name without end', { name: 'x'.repeat(101) }, 'invalid_field', 'name'],
 ])('a key with %s is refused', async (_what, body, code, field) => {
@@ -122,8 +117,7 @@ test('a revoked key stays in the list and is refused everywhere; other keys and 
   await servers.grant(agent.accountId, 1_000_000n)
   const second = (await create(agent.accessToken, { name: 'second' })).json
   for (const at of [0, 1]) expect((await servers.chat(second.api_key, at)).status).toBe(200)
-  for (let count = 0; count < 2; count++)
-    expect((await revoke(agent.accessToken, second.data.id)).json.ok).toBe(true)
+  for (let count = 0; count < 2; count++) expect((await revoke(agent.accessToken, second.data.id)).json.ok).toBe(true)
   for (const at of [0, 1]) {
     expect((await servers.chat(second.api_key, at)).status).toBe(401)
     expect((await list(second.api_key, at)).status).toBe(401)
@@ -146,10 +140,9 @@ test('an expired key is listed, refused, and no longer the active one', async ()
     expires_at: new Date(Date.now() + 3_600_000).toISOString(),
   })
   expect((await servers.chat(json.api_key)).status).toBe(200)
-  await servers.database.sql(
-    `update api_keys set expires_at = now() - interval '1 millisecond' where id = $1`,
-    [json.data.id],
-  )
+  await servers.database.sql(`update api_keys set expires_at = now() - interval '1 millisecond' where id = $1`, [
+    json.data.id,
+  ])
   expect((await servers.chat(json.api_key)).status).toBe(401)
   expect((await list(json.api_key)).status).toBe(401)
   const listed = (await list(agent.accessToken)).json
@@ -177,9 +170,9 @@ test("another account's key and an unknown one are not found, and stay", async (
   }
   await revoke(mallory.accessToken)
   expect((await list(victim.apiKey)).status).toBe(200)
-  expect(
-    (await servers.send('DELETE', '/v1/me/api-keys/x', { token: mallory.accessToken })).json.code,
-  ).toBe('invalid_parameter')
+  expect((await servers.send('DELETE', '/v1/me/api-keys/x', { token: mallory.accessToken })).json.code).toBe(
+    'invalid_parameter',
+  )
 })
 
 test('unknown, mistyped and revoked keys are refused in the same words', async () => {
@@ -196,10 +189,7 @@ test('unknown, mistyped and revoked keys are refused in the same words', async (
     ].map((key) => list(key)),
   )
   for (const { status, json } of answers)
-    expect([status, { ...json, request_id: '' }]).toEqual([
-      401,
-      { ...answers[0]?.json, request_id: '' },
-    ])
+    expect([status, { ...json, request_id: '' }]).toEqual([401, { ...answers[0]?.json, request_id: '' }])
 })
 
 test('use is noted in bulk, off the hot path', async () => {
@@ -208,9 +198,7 @@ test('use is noted in bulk, off the hot path', async () => {
   await servers.chat(agent.apiKey)
   expect((await list(agent.accessToken)).json.data.last_used_at).toBeNull()
   await servers.flushUsed()
-  expect(
-    Date.now() - Date.parse((await list(agent.accessToken)).json.data.last_used_at),
-  ).toBeLessThan(10_000)
+  expect(Date.now() - Date.parse((await list(agent.accessToken)).json.data.last_used_at)).toBeLessThan(10_000)
 })
 
 test('of a key in use by 200 calls at once on two servers, no call that begins after its revocation was answered is charged', async () => {
@@ -232,13 +220,10 @@ test('of a key in use by 200 calls at once on two servers, no call that begins a
   while (begun.length < 600) await new Promise((resolve) => setImmediate(resolve))
   await revoke(agent.accessToken, id, 1)
   const answeredAt = performance.now()
-  while (begun.filter(({ at }) => at > answeredAt).length < 400)
-    await new Promise((resolve) => setImmediate(resolve))
+  while (begun.filter(({ at }) => at > answeredAt).length < 400) await new Promise((resolve) => setImmediate(resolve))
   going = false
   await Promise.all(callers)
-  const after = await Promise.all(
-    begun.filter(({ at }) => at > answeredAt).map(({ status }) => status),
-  )
+  const after = await Promise.all(begun.filter(({ at }) => at > answeredAt).map(({ status }) => status))
   expect(new Set(after)).toEqual(new Set([401]))
   const all = await Promise.all(begun.map(({ status }) => status))
   const [holds] = await servers.database.sql<{ count: string }>(

@@ -4,7 +4,7 @@ import { type Route, route } from '../../http/route.ts'
 import { assert } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
-import { createKey, type KeyDeps } from './service.ts'
+import { byAccount, createKey, type KeyDeps, revokeKeys } from './service.ts'
 import * as store from './store.ts'
 
 /** What the endpoints of keys need from outside. */
@@ -79,12 +79,8 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
       replies: { 200: Done },
       refuses: ['api_key_not_found'],
       handle: async ({ caller, params, requestId }) => {
-        if (
-          (await store.revokeOf(deps.db, {
-            accountId: caller.accountId,
-            id: BigInt(params.id),
-          })) === 0n
-        )
+        const which = { accountId: caller.accountId, id: BigInt(params.id) }
+        if ((await revokeKeys(deps, which, byAccount(caller.accountId, requestId))) === 0n)
           throw new Fault('api_key_not_found')
         return { ok: true, request_id: requestId }
       },
@@ -98,7 +94,7 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
       replies: { 200: Done },
       refuses: [],
       handle: async ({ caller, requestId }) => {
-        await store.revokeOf(deps.db, { accountId: caller.accountId })
+        await revokeKeys(deps, { accountId: caller.accountId }, byAccount(caller.accountId, requestId))
         return { ok: true, request_id: requestId }
       },
     }),
@@ -124,7 +120,7 @@ function createRoute(deps: KeyRouteDeps): Route {
       }),
     },
     refuses: [],
-    handle: async ({ caller, body, reply }) => {
+    handle: async ({ caller, body, reply, requestId }) => {
       const expiresAt = body.expires_at ? new Date(body.expires_at) : undefined
       if (expiresAt && !(expiresAt > deps.clock.now())) {
         throw new Fault('invalid_field', {
@@ -133,12 +129,13 @@ function createRoute(deps: KeyRouteDeps): Route {
         })
       }
       const budget = limitsOf(body.budget)
-      const { id, secret } = await createKey(deps, {
+      const wanted = {
         accountId: caller.accountId,
         name: body.name ?? '',
         ...(expiresAt ? { expiresAt } : {}),
         ...(budget ? { budget } : {}),
-      })
+      }
+      const { id, secret } = await createKey(deps, wanted, byAccount(caller.accountId, requestId))
       const [row] = await store.list(deps.db, { accountId: caller.accountId, id })
       assert(row, `key ${id} was made and is not there`)
       reply.header('cache-control', 'no-store')
@@ -148,9 +145,7 @@ function createRoute(deps: KeyRouteDeps): Route {
 }
 
 /** undefined when nothing is limited: then there is no budget to keep. */
-function limitsOf(
-  budget: Static<typeof BudgetBody> | null | undefined,
-): store.BudgetLimits | undefined {
+function limitsOf(budget: Static<typeof BudgetBody> | null | undefined): store.BudgetLimits | undefined {
   const limit = (value: number | null | undefined): bigint | null =>
     value === null || value === undefined ? null : BigInt(value)
   const limits = {

@@ -14,19 +14,14 @@ export function newKey(random: Random): string {
   let body = ''
   while (body.length < RANDOM_LENGTH) {
     // 248 is the largest multiple of 62 in a byte: what lies above would favour some characters
-    for (const byte of random.bytes(48))
-      if (byte < 248 && body.length < RANDOM_LENGTH) body += ALPHABET[byte % 62]
+    for (const byte of random.bytes(48)) if (byte < 248 && body.length < RANDOM_LENGTH) body += ALPHABET[byte % 62]
   }
   return KEY_PREFIX + body + checksum(KEY_PREFIX + body)
 }
 
 /** False for anything that cannot be a key: a typo is refused without a query. */
 export function isWellFormed(key: string): boolean {
-  if (
-    key.length !== KEY_PREFIX.length + RANDOM_LENGTH + CHECKSUM_LENGTH ||
-    !key.startsWith(KEY_PREFIX)
-  )
-    return false
+  if (key.length !== KEY_PREFIX.length + RANDOM_LENGTH + CHECKSUM_LENGTH || !key.startsWith(KEY_PREFIX)) return false
   return (
     /^[0-9A-Za-z]+$/.test(key.slice(KEY_PREFIX.length)) &&
     checksum(key.slice(0, -CHECKSUM_LENGTH)) === key.slice(-CHECKSUM_LENGTH)

@@ -37,10 +37,7 @@ export interface ListedKey extends BudgetLimits {
 }
 
 /** Keys of an account, revoked and expired ones too, newest first; with `id`, that one. */
-export async function list(
-  db: Database | Tx,
-  which: { accountId: bigint; id?: bigint },
-): Promise<ListedKey[]> {
+export async function list(db: Database | Tx, which: { accountId: bigint; id?: bigint }): Promise<ListedKey[]> {
   let select = db
     .selectFrom('api_keys')
     .leftJoin('budgets', 'budgets.id', 'api_keys.budget_id')
@@ -113,21 +110,8 @@ export async function insert(
   return row.id
 }
 
-/** Revokes a key now; false when there is no such key. A key revoked before stays as it was. */
-export async function revoke(db: Database, id: bigint): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('api_keys')
-    .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
-
 /** Revokes keys of an account now: one, or all. A key revoked before stays as it was. Gives how many there are. */
-export async function revokeOf(
-  db: Database,
-  which: { accountId: bigint; id?: bigint },
-): Promise<bigint> {
+export async function revokeOf(db: Database | Tx, which: { accountId: bigint; id?: bigint }): Promise<bigint> {
   let update = db
     .updateTable('api_keys')
     .set({ revoked_at: sql<Date>`coalesce(revoked_at, now())` })
@@ -139,9 +123,5 @@ export async function revokeOf(
 
 /** Notes when keys were last used: in bulk and seldom, off the hot path. */
 export async function touch(db: Database, ids: readonly bigint[]): Promise<void> {
-  await db
-    .updateTable('api_keys')
-    .set({ last_used_at: sql<Date>`now()` })
-    .where('id', 'in', ids)
-    .execute()
+  await db.updateTable('api_keys').set({ last_used_at: sql<Date>`now()` }).where('id', 'in', ids).execute()
 }

@@ -3,7 +3,7 @@ import { Closed, Empty, IdParameter, Integer, integer, Time } from '../../http/f
 import { type Route, route } from '../../http/route.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { SignedIn, signedIn } from '../sign-in.ts'
-import { logout, refresh, type SessionDeps } from './service.ts'
+import { endSessions, logout, refresh, type SessionDeps } from './service.ts'
 import * as store from './store.ts'
 
 const LIMIT_DEFAULT = 50
@@ -32,14 +32,10 @@ function tokenRoutes(deps: SessionDeps): Route[] {
       summary: 'Exchange a refresh token, once, for new tokens.',
       tag: 'Sign-in',
       access: 'public',
+      limit: 'auth',
       body: Closed({ refresh_token: Type.String() }),
       replies: { 200: SignedIn },
-      refuses: [
-        'invalid_refresh_token',
-        'refresh_token_reused',
-        'account_banned',
-        'account_deactivated',
-      ],
+      refuses: ['invalid_refresh_token', 'refresh_token_reused', 'account_banned', 'account_deactivated'],
       handle: async ({ body, requestId, reply }) => {
         reply.header('cache-control', 'no-store')
         return signedIn(deps.db, {
@@ -52,10 +48,10 @@ function tokenRoutes(deps: SessionDeps): Route[] {
     route({
       method: 'POST',
       path: '/v1/auth/logout',
-      summary:
-        'End the session of a refresh token, even of one that was exchanged before. API keys stay.',
+      summary: 'End the session of a refresh token, even of one that was exchanged before. API keys stay.',
       tag: 'Sign-in',
       access: 'public',
+      limit: 'auth',
       // optional, because the spec answers a missing token with 401 and not with 400
       body: Closed({ refresh_token: Type.Optional(Type.String()) }),
       replies: { 200: Done },
@@ -81,7 +77,7 @@ function ownRoutes(deps: SessionDeps): Route[] {
       replies: { 200: Done },
       refuses: [],
       handle: async ({ caller, requestId }) => {
-        await store.revoke(deps.db, { accountId: caller.accountId })
+        await endSessions(deps.db, { accountId: caller.accountId, requestId })
         return { ok: true, request_id: requestId }
       },
     }),
@@ -97,11 +93,8 @@ function ownRoutes(deps: SessionDeps): Route[] {
       replies: { 200: Done },
       refuses: ['session_not_found'],
       handle: async ({ caller, params, requestId }) => {
-        if (
-          (await store.revoke(deps.db, { accountId: caller.accountId, id: BigInt(params.id) })) ===
-          0n
-        )
-          throw new Fault('session_not_found')
+        const which = { accountId: caller.accountId, id: BigInt(params.id), requestId }
+        if ((await endSessions(deps.db, which)) === 0n) throw new Fault('session_not_found')
         return { ok: true, request_id: requestId }
       },
     }),

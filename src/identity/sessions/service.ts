@@ -2,6 +2,7 @@ import type { Database } from '../../db/database.ts'
 import type { Authenticator, Caller } from '../../kernel/caller.ts'
 import { Fault } from '../../kernel/errors.ts'
 import type { Random } from '../../kernel/random.ts'
+import { recordAction } from '../audit-log/service.ts'
 import type { LiveSession, SessionOpener, TokenPair } from '../sign-in.ts'
 import type { Tokens, Verified } from '../tokens/service.ts'
 import * as store from './store.ts'
@@ -19,10 +20,7 @@ const DEVICE_LENGTH_MAX = 160
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Begins sessions and signs their tokens. */
-export function sessionOpener({
-  random,
-  tokens,
-}: Pick<SessionDeps, 'random' | 'tokens'>): SessionOpener {
+export function sessionOpener({ random, tokens }: Pick<SessionDeps, 'random' | 'tokens'>): SessionOpener {
   return {
     start: (tx, { accountId, device }) =>
       store.insert(tx, {
@@ -61,15 +59,30 @@ export async function logout(deps: SessionDeps, refreshToken: string): Promise<v
   await store.revoke(deps.db, { accountId: presented.accountId, sid: presented.sid })
 }
 
+/** Ends one session of an account, or all of them, on the account's own word. Gives how many there are. */
+export async function endSessions(
+  db: Database,
+  { requestId, ...which }: { accountId: bigint; id?: bigint; requestId: string },
+): Promise<bigint> {
+  return db.transaction().execute(async (tx) => {
+    const count = await store.revoke(tx, which)
+    if (count > 0n) {
+      await recordAction(tx, {
+        actor: { kind: 'account', id: which.accountId },
+        action: which.id === undefined ? 'revoke_all.sessions' : 'revoke.session',
+        targetId: which.id ?? which.accountId,
+        requestId,
+      })
+    }
+    return count
+  })
+}
+
 /** Whether this refresh token could be exchanged now. Does not exchange it. */
 export async function wouldRefresh(deps: SessionDeps, refreshToken: string): Promise<boolean> {
   const presented = await readRefreshToken(deps.tokens, refreshToken)
   const row = presented && (await store.findBySid(deps.db, presented.sid))
-  return (
-    row?.alive === true &&
-    row.account_id === presented?.accountId &&
-    row.generation === presented.generation
-  )
+  return row?.alive === true && row.account_id === presented?.accountId && row.generation === presented.generation
 }
 
 /** As many sessions are remembered at most: which account a session belongs to never changes. */
@@ -93,8 +106,7 @@ export function sessionAuthenticator({
     const row = await store.findBySid(db, sid)
     if (!row || row.account_id !== accountId) throw new Fault('unauthorized')
     const caller: Caller = { accountId, credential: { kind: 'session', id: row.id } }
-    if (remembered.size >= REMEMBERED_MAX)
-      remembered.delete(remembered.keys().next().value as string)
+    if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value as string)
     remembered.set(sid, caller)
     return { caller, row }
   }
@@ -131,10 +143,7 @@ export function sessionAuthenticator({
 }
 
 /** The tokens of a session's generation. The refresh token never outlives the session. */
-async function issue(
-  tokens: Tokens,
-  { sid, accountId, generation, now, expiresAt }: LiveSession,
-): Promise<TokenPair> {
+async function issue(tokens: Tokens, { sid, accountId, generation, now, expiresAt }: LiveSession): Promise<TokenPair> {
   const token = { accountId, claims: { sid, gen: generation }, issuedAt: now, notAfter: expiresAt }
   return {
     accessToken: await tokens.sign('access', token),
@@ -149,13 +158,7 @@ async function readRefreshToken(
   const verified = await tokens.verify('refresh', token)
   const sid = verified && sidOf(verified)
   const generation = verified?.claims.gen
-  if (
-    !verified ||
-    !sid ||
-    typeof generation !== 'number' ||
-    !Number.isSafeInteger(generation) ||
-    generation < 0
-  )
+  if (!verified || !sid || typeof generation !== 'number' || !Number.isSafeInteger(generation) || generation < 0)
     return undefined
   return { sid, accountId: verified.accountId, generation }
 }
@@ -166,8 +169,7 @@ function sidOf({ claims }: Verified): string | undefined {
 }
 
 function refuseInactive(status: store.SessionRow['status']): void {
-  if (status !== 'active')
-    throw new Fault(status === 'banned' ? 'account_banned' : 'account_deactivated')
+  if (status !== 'active') throw new Fault(status === 'banned' ? 'account_banned' : 'account_deactivated')
 }
 
 /** What a list of sessions shows of a User-Agent: printable and short. */

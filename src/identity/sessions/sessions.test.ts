@@ -1,11 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  newWallet,
-  type SignedInPerson,
-  startServers,
-  type TestServers,
-} from '../../../test/servers.ts'
+import { newWallet, type SignedInPerson, startServers, type TestServers } from '../../../test/servers.ts'
 
 let servers: TestServers
 beforeAll(async () => {
@@ -18,8 +13,7 @@ const refresh = (token: string, at = 0) =>
 const logout = (token: string, at = 0) =>
   servers.send('POST', '/v1/auth/logout', { at, body: { refresh_token: token } })
 const sessionsOf = (token: string, at = 0) => servers.send('GET', '/v1/me/sessions', { at, token })
-const tampered = (token: string) =>
-  token.slice(0, -6) + (token.endsWith('AAAAAA') ? 'BBBBBB' : 'AAAAAA')
+const tampered = (token: string) => token.slice(0, -6) + (token.endsWith('AAAAAA') ? 'BBBBBB' : 'AAAAAA')
 
 async function exchanged(person: SignedInPerson): Promise<SignedInPerson> {
   const { status, json } = await refresh(person.refreshToken)
@@ -48,20 +42,16 @@ test('access tokens live an hour, refresh tokens 30 days, and neither outlives t
   const agent = await servers.signIn()
   const life = (token: string) => (decodeJwt(token).exp ?? 0) - (decodeJwt(token).iat ?? 0)
   expect([life(agent.accessToken), life(agent.refreshToken)]).toEqual([3600, 30 * 86_400])
-  await servers.database.sql(
-    `update sessions set expires_at = now() + interval '10 minutes' where account_id = $1`,
-    [agent.accountId],
-  )
+  await servers.database.sql(`update sessions set expires_at = now() + interval '10 minutes' where account_id = $1`, [
+    agent.accountId,
+  ])
   const later = await exchanged(agent)
-  for (const token of [later.accessToken, later.refreshToken])
-    expect(life(token)).toBeLessThanOrEqual(600)
+  for (const token of [later.accessToken, later.refreshToken]) expect(life(token)).toBeLessThanOrEqual(600)
 })
 
 test('of 50 exchanges of one refresh token at once, on two servers, one succeeds and the session lives on', async () => {
   const agent = await servers.signIn()
-  const answers = await Promise.all(
-    Array.from({ length: 50 }, (_, index) => refresh(agent.refreshToken, index % 2)),
-  )
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => refresh(agent.refreshToken, index % 2)))
   const [winner, ...more] = answers.filter(({ status }) => status === 200)
   expect(more).toEqual([])
   for (const answer of answers.filter(({ status }) => status !== 200))
@@ -93,8 +83,7 @@ test('logout with a token that was exchanged long ago ends the newer tokens too,
 
 test('logout again is confirmed again', async () => {
   const agent = await servers.signIn()
-  for (let count = 0; count < 3; count++)
-    expect([(await logout(agent.refreshToken, count % 2)).status]).toEqual([200])
+  for (let count = 0; count < 3; count++) expect([(await logout(agent.refreshToken, count % 2)).status]).toEqual([200])
 })
 
 test('logout of one session leaves the others of its account', async () => {
@@ -112,10 +101,7 @@ test('a refresh token that is tampered, expired, missing, sid-less, or an access
     servers.tokens.sign('refresh', { accountId: agent.accountId, claims: own, issuedAt })
   const refused = {
     tampered: tampered(agent.refreshToken),
-    expired: await sign(
-      { sid: String(claims.sid), gen: 0 },
-      new Date(Date.now() - 31 * 86_400_000),
-    ),
+    expired: await sign({ sid: String(claims.sid), gen: 0 }, new Date(Date.now() - 31 * 86_400_000)),
     sidless: await sign({ gen: 0 }),
     'sid of another form': await sign({ sid: '1 or 1=1', gen: 0 }),
     'no generation': await sign({ sid: String(claims.sid) }),
@@ -134,9 +120,7 @@ test('a refresh token that is tampered, expired, missing, sid-less, or an access
   const missing = await servers.send('POST', '/v1/auth/logout', { body: {} })
   expect([missing.status, missing.json.code]).toEqual([401, 'invalid_refresh_token'])
   expect(missing.headers.get('www-authenticate')).toContain('Bearer')
-  expect((await servers.send('POST', '/v1/auth/refresh', { body: {} })).json.code).toBe(
-    'missing_field',
-  )
+  expect((await servers.send('POST', '/v1/auth/refresh', { body: {} })).json.code).toBe('missing_field')
   await exchanged(agent)
 })
 
@@ -195,15 +179,10 @@ test.each(['banned', 'deactivated'])(
   'a refresh of an account that is %s is refused and does not use the token up',
   async (status) => {
     const agent = await servers.signIn()
-    await servers.database.sql('update accounts set status = $2 where id = $1', [
-      agent.accountId,
-      status,
-    ])
+    await servers.database.sql('update accounts set status = $2 where id = $1', [agent.accountId, status])
     const answer = await refresh(agent.refreshToken)
     expect([answer.status, answer.json.code]).toEqual([403, `account_${status}`])
-    await servers.database.sql(`update accounts set status = 'active' where id = $1`, [
-      agent.accountId,
-    ])
+    await servers.database.sql(`update accounts set status = 'active' where id = $1`, [agent.accountId])
     await exchanged(agent)
   },
 )
@@ -226,16 +205,11 @@ test('once a session was ended, no call that begins afterwards is charged, on an
   while (begun.length < 100) await new Promise((resolve) => setImmediate(resolve))
   await logout(agent.refreshToken, 1)
   const endedAt = performance.now()
-  while (begun.filter(({ at }) => at > endedAt).length < 100)
-    await new Promise((resolve) => setImmediate(resolve))
+  while (begun.filter(({ at }) => at > endedAt).length < 100) await new Promise((resolve) => setImmediate(resolve))
   going = false
   await Promise.all(callers)
-  const after = await Promise.all(
-    begun.filter(({ at }) => at > endedAt).map(({ status }) => status),
-  )
-  const before = await Promise.all(
-    begun.filter(({ at }) => at <= endedAt).map(({ status }) => status),
-  )
+  const after = await Promise.all(begun.filter(({ at }) => at > endedAt).map(({ status }) => status))
+  const before = await Promise.all(begun.filter(({ at }) => at <= endedAt).map(({ status }) => status))
   expect(new Set(after)).toEqual(new Set([401]))
   expect(before.filter((status) => status === 200).length).toBeGreaterThan(50)
 })

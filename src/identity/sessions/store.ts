@@ -52,13 +52,7 @@ export async function findBySid(db: Database, sid: string): Promise<SessionRow |
   return db
     .selectFrom('sessions')
     .innerJoin('accounts', 'accounts.id', 'sessions.account_id')
-    .select([
-      'sessions.id',
-      'sessions.account_id',
-      'generation',
-      'accounts.status',
-      alive.as('alive'),
-    ])
+    .select(['sessions.id', 'sessions.account_id', 'generation', 'accounts.status', alive.as('alive')])
     .where('sid', '=', sid)
     .executeTakeFirst()
 }
@@ -94,7 +88,7 @@ export async function advance(
 
 /** Ends sessions of an account: one, or all. A session that ended before stays as it was. Gives how many there are. */
 export async function revoke(
-  db: Database,
+  db: Database | Tx,
   which: { accountId: bigint; sid?: string; id?: bigint },
 ): Promise<bigint> {
   let update = db
@@ -123,9 +117,5 @@ export async function listAlive(
 
 /** Notes when sessions were last used: in bulk and seldom, off the hot path. */
 export async function touch(db: Database, ids: readonly bigint[]): Promise<void> {
-  await db
-    .updateTable('sessions')
-    .set({ last_used_at: sql<Date>`now()` })
-    .where('id', 'in', ids)
-    .execute()
+  await db.updateTable('sessions').set({ last_used_at: sql<Date>`now()` }).where('id', 'in', ids).execute()
 }

@@ -95,8 +95,7 @@ export async function openKeyring(deps: KeyringDeps): Promise<Keyring> {
     async find(kid) {
       if (!KID_SHAPE.test(kid)) return undefined
       await refresh()
-      if (!keys.has(kid))
-        await reload(loadedAtMs + RELOAD_AT_MOST_EVERY_MS - deps.clock.monotonicMs())
+      if (!keys.has(kid)) await reload(loadedAtMs + RELOAD_AT_MOST_EVERY_MS - deps.clock.monotonicMs())
       return keys.get(kid)
     },
   }
@@ -118,10 +117,7 @@ export async function rotateSigningKey(
   return key.kid
 }
 
-function newSealedKey(
-  { random }: { random: Random },
-  key: Buffer,
-): { kid: string; sealed_seed: Buffer } {
+function newSealedKey({ random }: { random: Random }, key: Buffer): { kid: string; sealed_seed: Buffer } {
   const kid = random.bytes(KID_BYTES).toString('base64url')
   return { kid, sealed_seed: seal(random.bytes(SEED_BYTES), { key, kid, random }) }
 }

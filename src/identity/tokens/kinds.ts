@@ -20,6 +20,4 @@ export const tokenKinds = {
 export type TokenKind = keyof typeof tokenKinds
 
 /** For how long a retired key must still verify: no token outlives it, whichever kind it is. */
-export const LONGEST_LIFETIME_SECONDS = Math.max(
-  ...Object.values(tokenKinds).map((kind) => kind.lifetimeSeconds),
-)
+export const LONGEST_LIFETIME_SECONDS = Math.max(...Object.values(tokenKinds).map((kind) => kind.lifetimeSeconds))

@@ -32,20 +32,14 @@ export function sealingKey(pepper: Buffer): Buffer {
 }
 
 /** Seals a seed for storage: nonce, ciphertext, tag. The kid is bound in, so that rows cannot be swapped. */
-export function seal(
-  seed: Buffer,
-  { key, kid, random }: { key: Buffer; kid: string; random: Random },
-): Buffer {
+export function seal(seed: Buffer, { key, kid, random }: { key: Buffer; kid: string; random: Random }): Buffer {
   const nonce = random.bytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(kid))
   return Buffer.concat([nonce, cipher.update(seed), cipher.final(), cipher.getAuthTag()])
 }
 
 /** The seed of a stored row; undefined when it was sealed under another pepper, or altered. */
-export function unseal(
-  sealed: Buffer,
-  { key, kid }: { key: Buffer; kid: string },
-): Buffer | undefined {
+export function unseal(sealed: Buffer, { key, kid }: { key: Buffer; kid: string }): Buffer | undefined {
   if (sealed.length !== NONCE_BYTES + SEED_BYTES + TAG_BYTES) return undefined
   const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES), {
     authTagLength: TAG_BYTES,
@@ -53,10 +47,7 @@ export function unseal(
     .setAAD(Buffer.from(kid))
     .setAuthTag(sealed.subarray(-TAG_BYTES))
   try {
-    return Buffer.concat([
-      decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)),
-      decipher.final(),
-    ])
+    return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
   } catch {
     return undefined
   }

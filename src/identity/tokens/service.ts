@@ -76,8 +76,7 @@ export function createTokens(deps: TokenDeps): Tokens {
       try {
         const checked = await check(deps, kind, token)
         if (kind === 'access') {
-          if (remembered.size >= REMEMBERED_MAX)
-            remembered.delete(remembered.keys().next().value as string)
+          if (remembered.size >= REMEMBERED_MAX) remembered.delete(remembered.keys().next().value as string)
           remembered.set(token, checked)
         }
         return checked.verified

@@ -15,9 +15,7 @@ export async function usableKeys(db: Database): Promise<SigningKeyRow[]> {
   return db
     .selectFrom('signing_keys')
     .selectAll()
-    .where((is) =>
-      is.or([is('retired_at', 'is', null), is('verifies_until', '>', sql<Date>`now()`)]),
-    )
+    .where((is) => is.or([is('retired_at', 'is', null), is('verifies_until', '>', sql<Date>`now()`)]))
     .orderBy('created_at', 'desc')
     .execute()
 }
@@ -28,10 +26,7 @@ export async function allKeys(db: Database): Promise<SigningKeyRow[]> {
 }
 
 /** Stores the key that signs, unless there is one: of several servers that start at once, one brings the key. */
-export async function insertFirst(
-  db: Database,
-  key: { kid: string; sealed_seed: Buffer },
-): Promise<void> {
+export async function insertFirst(db: Database, key: { kid: string; sealed_seed: Buffer }): Promise<void> {
   await db
     .insertInto('signing_keys')
     .values(key)

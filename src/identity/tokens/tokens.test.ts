@@ -18,11 +18,8 @@ let monotonicMs = 0
 const clock: Clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => monotonicMs }
 const deps = () => ({ db: database.db, random: systemRandom, pepper, clock })
 const rotate = (dropOld: boolean) =>
-  database.db
-    .transaction()
-    .execute((tx) => rotateSigningKey(tx, { pepper, random: systemRandom, dropOld }))
-const newTokens = async (): Promise<Tokens> =>
-  createTokens({ keyring: await openKeyring(deps()), clock })
+  database.db.transaction().execute((tx) => rotateSigningKey(tx, { pepper, random: systemRandom, dropOld }))
+const newTokens = async (): Promise<Tokens> => createTokens({ keyring: await openKeyring(deps()), clock })
 const newToken = (kind: TokenKind, tokens: Tokens) =>
   tokens.sign(kind, { accountId: 7n, claims: { sid: 's' }, issuedAt: new Date() })
 const kinds = Object.keys(tokenKinds) as TokenKind[]
@@ -54,12 +51,9 @@ test('what is no token of ours is refused: no algorithm, another algorithm, the 
     const input = `${Buffer.from(JSON.stringify({ ...header, ...changes })).toString('base64url')}.${payload}`
     return `${input}.${ending(input)}`
   }
-  const [row] = await database.sql<{ kid: string; sealed_seed: Buffer }>(
-    'select kid, sealed_seed from signing_keys',
-  )
+  const [row] = await database.sql<{ kid: string; sealed_seed: Buffer }>('select kid, sealed_seed from signing_keys')
   const { publicKey } = keyPairOf(
-    unseal(row?.sealed_seed ?? Buffer.alloc(0), { key: sealingKey(pepper), kid: row?.kid ?? '' }) ??
-      Buffer.alloc(0),
+    unseal(row?.sealed_seed ?? Buffer.alloc(0), { key: sealingKey(pepper), kid: row?.kid ?? '' }) ?? Buffer.alloc(0),
   )
   const secrets = [
     publicKey.export({ type: 'spki', format: 'pem' }) as string,
@@ -74,9 +68,7 @@ test('what is no token of ours is refused: no algorithm, another algorithm, the 
     withHeader({ alg: 'none' }, () => ''),
     withHeader({ alg: 'none' }, () => signature),
     ...secrets.map((secret) =>
-      withHeader({ alg: 'HS256' }, (input) =>
-        createHmac('sha256', secret).update(input).digest('base64url'),
-      ),
+      withHeader({ alg: 'HS256' }, (input) => createHmac('sha256', secret).update(input).digest('base64url')),
     ),
     withHeader({ alg: 'RS256' }, (input) =>
       signBytes('sha256', Buffer.from(input), rsa.privateKey).toString('base64url'),
@@ -85,12 +77,8 @@ test('what is no token of ours is refused: no algorithm, another algorithm, the 
     withHeader({ kid: 'AAAAAAAAAAAA' }, (input) => by(input, foreign.privateKey)),
     withHeader({ kid: "x' or true --" }, (input) => by(input, foreign.privateKey)),
     withHeader({ kid: undefined }, (input) => by(input, foreign.privateKey)),
-    withHeader({ jwk: foreign.publicKey.export({ format: 'jwk' }) }, (input) =>
-      by(input, foreign.privateKey),
-    ),
-    withHeader({ jku: 'http://127.0.0.1:1/keys', kid: undefined }, (input) =>
-      by(input, foreign.privateKey),
-    ),
+    withHeader({ jwk: foreign.publicKey.export({ format: 'jwk' }) }, (input) => by(input, foreign.privateKey)),
+    withHeader({ jku: 'http://127.0.0.1:1/keys', kid: undefined }, (input) => by(input, foreign.privateKey)),
     withHeader({ crit: ['exp'] }, () => signature),
     withHeader({ typ: 'JWT' }, () => signature),
     `${good}.${signature}`,
@@ -99,21 +87,18 @@ test('what is no token of ours is refused: no algorithm, another algorithm, the 
     '..',
     '',
   ]
-  for (const token of forged)
-    expect([token, await tokens.verify('access', token)]).toEqual([token, undefined])
+  for (const token of forged) expect([token, await tokens.verify('access', token)]).toEqual([token, undefined])
   expect(await tokens.verify('access', good)).toBeDefined()
 })
 
 test('a token that ours signed but that names no account, no end, another audience or another type is refused', async () => {
   const tokens = await newTokens()
   const { kid = '' } = decodeProtectedHeader(await newToken('access', tokens))
-  const [row] = await database.sql<{ sealed_seed: Buffer }>(
-    'select sealed_seed from signing_keys where kid = $1',
-    [kid],
-  )
+  const [row] = await database.sql<{ sealed_seed: Buffer }>('select sealed_seed from signing_keys where kid = $1', [
+    kid,
+  ])
   const { privateKey } = keyPairOf(
-    unseal(row?.sealed_seed ?? Buffer.alloc(0), { key: sealingKey(pepper), kid }) ??
-      Buffer.alloc(0),
+    unseal(row?.sealed_seed ?? Buffer.alloc(0), { key: sealingKey(pepper), kid }) ?? Buffer.alloc(0),
   )
   const claims = { sub: '7', aud: tokenKinds.access.audience, iat: 1, exp: Date.now() }
   const own = (changes: object, header: object = {}) =>
@@ -150,9 +135,7 @@ test('a token ends with its second, remembered or not, and servers whose clocks 
 test('several servers that start on a new database share one key', async () => {
   await database.sql('truncate signing_keys')
   const rings = await Promise.all(Array.from({ length: 8 }, () => openKeyring(deps())))
-  expect(
-    new Set(await Promise.all(rings.map(async (ring) => (await ring.active()).kid))).size,
-  ).toBe(1)
+  expect(new Set(await Promise.all(rings.map(async (ring) => (await ring.active()).kid))).size).toBe(1)
   expect((await database.sql('select kid from signing_keys')).length).toBe(1)
 })
 
@@ -176,9 +159,7 @@ test('a retired key verifies until the longest token it signed has expired, and 
     'select extract(epoch from verifies_until - retired_at) as seconds from signing_keys where kid = $1',
     [decodeProtectedHeader(token).kid],
   )
-  expect(Number(row?.seconds)).toBeGreaterThanOrEqual(
-    LONGEST_LIFETIME_SECONDS + RELOAD_AFTER_MS / 1000,
-  )
+  expect(Number(row?.seconds)).toBeGreaterThanOrEqual(LONGEST_LIFETIME_SECONDS + RELOAD_AFTER_MS / 1000)
   expect(await tokens.verify('access', token)).toBeDefined()
   await database.sql(`update signing_keys set verifies_until = now() where kid = $1`, [
     decodeProtectedHeader(token).kid,
@@ -199,9 +180,7 @@ test('a key that leaked is dropped with all its tokens, remembered ones too', as
 
 test('rotations at once leave one key that signs', async () => {
   await Promise.all(Array.from({ length: 8 }, () => rotate(false)))
-  expect((await database.sql('select kid from signing_keys where retired_at is null')).length).toBe(
-    1,
-  )
+  expect((await database.sql('select kid from signing_keys where retired_at is null')).length).toBe(1)
 })
 
 test('any number of unknown kids at once cost one reading of the keys', async () => {
@@ -216,9 +195,7 @@ test('any number of unknown kids at once cost one reading of the keys', async ()
   const ring = await openKeyring({ ...deps(), db: counted })
   monotonicMs += 2000
   readings = 0
-  const found = await Promise.all(
-    Array.from({ length: 500 }, () => ring.find(randomBytes(9).toString('base64url'))),
-  )
+  const found = await Promise.all(Array.from({ length: 500 }, () => ring.find(randomBytes(9).toString('base64url'))))
   expect(new Set(found)).toEqual(new Set([undefined]))
   expect(readings).toBe(1)
 })

@@ -31,7 +31,10 @@ export async function attemptInOrder(
     onAttempt(route.provider, outcome.kind)
     if (outcome.kind !== 'refused') return { route, outcome }
     if (isCallersFault(outcome.status)) {
-      throw new Fault('upstream_refused', { message: `The provider refused the request: ${outcome.message}`, fields: { provider_status: String(outcome.status) } })
+      throw new Fault('upstream_refused', {
+        message: `The provider refused the request: ${outcome.message}`,
+        fields: { provider_status: String(outcome.status) },
+      })
     }
     last = `${route.provider}: ${howRefused(outcome)}`
     retryAfterMs = outcome.retryAfterMs ?? retryAfterMs

@@ -37,20 +37,33 @@ export function boundsOf(body: JsonObject, model: ModelConfig): Bounds {
     bytes += bytesOf(rest)
   }
   if (images > 0 && model.imageInputTokens === undefined) {
-    throw new Fault('invalid_field', { message: `The model ${model.id} takes no images. GET /v1/models says which do.`, fields: { field: 'messages' } })
+    throw new Fault('invalid_field', {
+      message: `The model ${model.id} takes no images. GET /v1/models says which do.`,
+      fields: { field: 'messages' },
+    })
   }
   // whatever else becomes part of the prompt: tool and function definitions, schemas of the answer
-  for (const field of ['tools', 'functions', 'response_format', 'prediction']) if (body[field] !== undefined) bytes += bytesOf(body[field])
-  const inputTokens = Math.ceil(bytes / BYTES_PER_TOKEN) + messages.length * model.tokensPerMessageOverhead + images * (model.imageInputTokens ?? 0)
+  for (const field of ['tools', 'functions', 'response_format', 'prediction'])
+    if (body[field] !== undefined) bytes += bytesOf(body[field])
+  const inputTokens =
+    Math.ceil(bytes / BYTES_PER_TOKEN) +
+    messages.length * model.tokensPerMessageOverhead +
+    images * (model.imageInputTokens ?? 0)
 
   const choices = typeof body.n === 'number' ? body.n : 1
-  const asked = [body.max_completion_tokens, body.max_tokens].filter((value): value is number => typeof value === 'number')
+  const asked = [body.max_completion_tokens, body.max_tokens].filter(
+    (value): value is number => typeof value === 'number',
+  )
   const perChoice = asked.length > 0 ? Math.min(Math.max(...asked), model.maxOutputTokens) : model.defaultOutputTokens
   return { inputTokens, outputTokens: perChoice * choices, choices, explicit: asked.length > 0 }
 }
 
 /** What to hold: the whole worst case, and the least that the call makes sense with. Never zero: a hold is what makes a call visible. */
-export function holdFor(bounds: Bounds, model: ModelConfig, price: Price): { wantedMicro: Microcredits; minimumMicro: Microcredits } {
+export function holdFor(
+  bounds: Bounds,
+  model: ModelConfig,
+  price: Price,
+): { wantedMicro: Microcredits; minimumMicro: Microcredits } {
   const wantedMicro = atLeastOne(cost(bounds.inputTokens, 0, bounds.outputTokens, price))
   if (bounds.explicit) return { wantedMicro, minimumMicro: wantedMicro }
   const least = Math.min(model.minimumOutputTokens * bounds.choices, bounds.outputTokens)
@@ -73,11 +86,17 @@ export function costOf(usage: Usage, price: Price): Microcredits {
 /** What the provider charges the operator for the same usage, or undefined where the configuration does not say. */
 export function providerCostOf(usage: Usage, price: Price): bigint | undefined {
   if (!price.cost) return undefined
-  return dividedRoundingUp(BigInt(usage.inputTokens) * price.cost.inputMicroPerM + BigInt(usage.outputTokens) * price.cost.outputMicroPerM, PER_MILLION)
+  return dividedRoundingUp(
+    BigInt(usage.inputTokens) * price.cost.inputMicroPerM + BigInt(usage.outputTokens) * price.cost.outputMicroPerM,
+    PER_MILLION,
+  )
 }
 
 function cost(input: number, cached: number, output: number, price: Price): Microcredits {
-  const total = BigInt(input) * price.inputMicroPerM + BigInt(cached) * price.cachedInputMicroPerM + BigInt(output) * price.outputMicroPerM
+  const total =
+    BigInt(input) * price.inputMicroPerM +
+    BigInt(cached) * price.cachedInputMicroPerM +
+    BigInt(output) * price.outputMicroPerM
   return dividedRoundingUp(total, PER_MILLION) as Microcredits
 }
 

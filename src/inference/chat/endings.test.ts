@@ -49,16 +49,24 @@ describe('several providers', () => {
     expect(app.backup.calls.length).toBe(1)
   })
 
-  test.each([400, 413, 422])('do not try another one after %i: the request itself is wrong, and nothing is charged', async (status) => {
-    app.mock.behaviour = refusing(status, 'temperature must be at most 2')
-    const answer = await app.chat(person, { temperature: 3 })
-    expect(answer.status).toBe(400)
-    expect(answer.json).toMatchObject({ error: 'upstream_refused', code: 'upstream_refused', type: 'upstream_error', provider_status: String(status) })
-    expect(answer.json.message).toContain('temperature must be at most 2')
-    expect(app.backup.calls.length).toBe(0)
-    expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n, heldMicro: 0n })
-    expect(await app.holds(person)).toMatchObject([{ kind: 'voided', actual_micro: 0n }])
-  })
+  test.each([400, 413, 422])(
+    'do not try another one after %i: the request itself is wrong, and nothing is charged',
+    async (status) => {
+      app.mock.behaviour = refusing(status, 'temperature must be at most 2')
+      const answer = await app.chat(person, { temperature: 3 })
+      expect(answer.status).toBe(400)
+      expect(answer.json).toMatchObject({
+        error: 'upstream_refused',
+        code: 'upstream_refused',
+        type: 'upstream_error',
+        provider_status: String(status),
+      })
+      expect(answer.json.message).toContain('temperature must be at most 2')
+      expect(app.backup.calls.length).toBe(0)
+      expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n, heldMicro: 0n })
+      expect(await app.holds(person)).toMatchObject([{ kind: 'voided', actual_micro: 0n }])
+    },
+  )
 
   test('that all fail are a 502 that charges nothing', async () => {
     app.mock.behaviour = refusing(500)
@@ -99,7 +107,10 @@ describe('usage', () => {
     ['fractions', { prompt_tokens: 1.5, completion_tokens: 5 }],
     ['text', { prompt_tokens: '10', completion_tokens: '5' }],
     ['no counts', {}],
-    ['counts that cost more than any amount can be', { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: Number.MAX_SAFE_INTEGER }],
+    [
+      'counts that cost more than any amount can be',
+      { prompt_tokens: Number.MAX_SAFE_INTEGER, completion_tokens: Number.MAX_SAFE_INTEGER },
+    ],
   ])('with %s is no usage: the hold stays', async (_what, usage) => {
     app.mock.behaviour = answering({ usage })
     const answer = await app.chat(person)
@@ -129,14 +140,20 @@ describe('usage', () => {
     expect(await app.balance(poor)).toEqual({ postedMicro: 1_000n, heldMicro: hold?.reserve_micro })
   })
 
-  test.each([[false], [true]])('that is not reported is counted here where the operator chose so, and charged once (streamed: %s)', async (stream) => {
-    app.mock.behaviour = answering({ content: 'one two three four five', usage: null })
-    const answer = await app.chat(person, { model: 'counted-model', stream })
-    expect(answer.text).toContain('one two three')
-    const [hold] = await app.holds(person)
-    expect(hold).toMatchObject({ kind: 'captured', outcome: 'success', flag: null })
-    expect(hold?.actual_micro).toBeGreaterThan(5n * PRICE.output)
-    expect(hold?.actual_micro).toBeLessThanOrEqual(hold?.reserve_micro ?? 0n)
-    expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n - (hold?.actual_micro ?? 0n), heldMicro: 0n })
-  })
+  test.each([[false], [true]])(
+    'that is not reported is counted here where the operator chose so, and charged once (streamed: %s)',
+    async (stream) => {
+      app.mock.behaviour = answering({ content: 'one two three four five', usage: null })
+      const answer = await app.chat(person, { model: 'counted-model', stream })
+      expect(answer.text).toContain('one two three')
+      const [hold] = await app.holds(person)
+      expect(hold).toMatchObject({ kind: 'captured', outcome: 'success', flag: null })
+      expect(hold?.actual_micro).toBeGreaterThan(5n * PRICE.output)
+      expect(hold?.actual_micro).toBeLessThanOrEqual(hold?.reserve_micro ?? 0n)
+      expect(await app.balance(person)).toEqual({
+        postedMicro: 10_000_000n - (hold?.actual_micro ?? 0n),
+        heldMicro: 0n,
+      })
+    },
+  )
 })

@@ -27,9 +27,15 @@ export function countLocally(body: JsonObject): LocalCount {
     async usage() {
       const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base')
       const messages = body.messages as readonly JsonObject[]
-      const prompt = messages.map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content ?? ''))).join('\n')
+      const prompt = messages
+        .map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content ?? '')))
+        .join('\n')
       const tools = body.tools === undefined ? '' : JSON.stringify(body.tools)
-      return { inputTokens: countTokens(prompt + tools) + PER_MESSAGE * (messages.length + 1), outputTokens: countTokens(answer), cachedInputTokens: 0 }
+      return {
+        inputTokens: countTokens(prompt + tools) + PER_MESSAGE * (messages.length + 1),
+        outputTokens: countTokens(answer),
+        cachedInputTokens: 0,
+      }
     },
   }
 }

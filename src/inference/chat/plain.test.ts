@@ -55,8 +55,11 @@ describe('what a call costs', () => {
   })
 
   test('of 200 parallel calls of different cost is together the fall of the balance', async () => {
-    app.mock.behaviour = (call) => answering({ usage: usageOf(Number(call.body.seed), Number(call.body.seed) % 17) })(call)
-    const answers = await Promise.all(Array.from({ length: 200 }, (_, seed) => app.chat(person, { seed, max_tokens: 20 })))
+    app.mock.behaviour = (call) =>
+      answering({ usage: usageOf(Number(call.body.seed), Number(call.body.seed) % 17) })(call)
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, seed) => app.chat(person, { seed, max_tokens: 20 })),
+    )
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     const total = answers.reduce((sum, { json }) => sum + BigInt(Number(costIn(json))), 0n)
     expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n - total, heldMicro: 0n })
@@ -66,7 +69,11 @@ describe('what a call costs', () => {
     // a call of this size holds and costs the same, so the budget covers exactly ten
     const cost = 10n * PRICE.input + 20n * PRICE.output
     const body = { max_tokens: 20 }
-    const { json } = await app.post('/v1/chat/completions/estimate', { model: 'mock-model', messages: [{ role: 'user', content: 'ping' }], ...body }, person)
+    const { json } = await app.post(
+      '/v1/chat/completions/estimate',
+      { model: 'mock-model', messages: [{ role: 'user', content: 'ping' }], ...body },
+      person,
+    )
     const hold = BigInt(Number(json.hold_micro))
     const limited = await app.person({ budget: { total_micro: hold * 10n } })
     app.mock.behaviour = answering({ usage: usageOf(Number((hold - 20n * PRICE.output) / PRICE.input), 20) })
@@ -75,19 +82,35 @@ describe('what a call costs', () => {
     expect(charged.length).toBe(10)
     for (const refused of answers.filter(({ status }) => status !== 200)) {
       expect(refused.status).toBe(402)
-      expect(refused.json).toMatchObject({ error: 'budget_exceeded', budget: 'key', limit: 'total', limit_micro: String(hold * 10n), required_micro: String(hold) })
+      expect(refused.json).toMatchObject({
+        error: 'budget_exceeded',
+        budget: 'key',
+        limit: 'total',
+        limit_micro: String(hold * 10n),
+        required_micro: String(hold),
+      })
     }
     expect(app.mock.calls.length).toBe(10)
     expect(cost).toBeLessThanOrEqual(hold)
   })
 
   test('is said beforehand by the estimate, to the microcredit of the hold, without calling anything', async () => {
-    const body = { model: 'mock-model', messages: [{ role: 'user', content: 'grüße 👋' }], max_tokens: 50, n: 3, tools: [{ type: 'function', function: { name: 'f' } }] }
+    const body = {
+      model: 'mock-model',
+      messages: [{ role: 'user', content: 'grüße 👋' }],
+      max_tokens: 50,
+      n: 3,
+      tools: [{ type: 'function', function: { name: 'f' } }],
+    }
     const estimate = await app.post('/v1/chat/completions/estimate', body, person)
     expect(app.mock.calls.length).toBe(0)
     const answer = await app.post('/v1/chat/completions', body, person)
     expect(answer.headers.get('x-credits-held-micro')).toBe(String(estimate.json.hold_micro))
-    expect(estimate.json).toMatchObject({ output_tokens_bound: 150, price_version: 1, request_id: estimate.headers.get('x-request-id') })
+    expect(estimate.json).toMatchObject({
+      output_tokens_bound: 150,
+      price_version: 1,
+      request_id: estimate.headers.get('x-request-id'),
+    })
   })
 })
 
@@ -109,17 +132,24 @@ describe('the output bound', () => {
     expect(app.mock.calls[0]?.body).toMatchObject({ model: 'upstream-a', max_tokens: 1000, stream: false })
   })
 
-  test.each([['max_tokens'], ['max_completion_tokens']])('that the client set in %s is never clamped: too large is a 402 with numbers, and nothing is called', async (field) => {
-    const poor = await app.person({ creditsMicro: 1_000n })
-    const answer = await app.chat(poor, { [field]: 500 })
-    expect(answer.status).toBe(402)
-    expect(answer.phrase).toBe('Insufficient credits')
-    expect(answer.headers.get('x-should-retry')).toBe('false')
-    expect(answer.json).toMatchObject({ error: 'insufficient_credits', code: 'insufficient_credits', available_micro: '1000' })
-    expect(BigInt(String(answer.json.required_micro)) - 1000n).toBe(BigInt(String(answer.json.shortfall_micro)))
-    expect(app.mock.calls.length).toBe(0)
-    expect(await app.holds(poor)).toEqual([])
-  })
+  test.each([['max_tokens'], ['max_completion_tokens']])(
+    'that the client set in %s is never clamped: too large is a 402 with numbers, and nothing is called',
+    async (field) => {
+      const poor = await app.person({ creditsMicro: 1_000n })
+      const answer = await app.chat(poor, { [field]: 500 })
+      expect(answer.status).toBe(402)
+      expect(answer.phrase).toBe('Insufficient credits')
+      expect(answer.headers.get('x-should-retry')).toBe('false')
+      expect(answer.json).toMatchObject({
+        error: 'insufficient_credits',
+        code: 'insufficient_credits',
+        available_micro: '1000',
+      })
+      expect(BigInt(String(answer.json.required_micro)) - 1000n).toBe(BigInt(String(answer.json.shortfall_micro)))
+      expect(app.mock.calls.length).toBe(0)
+      expect(await app.holds(poor)).toEqual([])
+    },
+  )
 
   test('that the client set goes to the provider under the client’s own name for it, at most the model’s maximum', async () => {
     await app.chat(person, { max_completion_tokens: 9_999 })
@@ -141,7 +171,8 @@ describe('a credential', () => {
     await app.database.sql('update api_keys set revoked_at = now() where id = $1', [person.keyId])
     const later = Array.from({ length: 20 }, () => app.chat(person, { max_tokens: 5 }))
     const answers = await Promise.all(burst)
-    for (const answer of await Promise.all(later)) expect([answer.status, answer.json.error]).toEqual([401, 'unauthorized'])
+    for (const answer of await Promise.all(later))
+      expect([answer.status, answer.json.error]).toEqual([401, 'unauthorized'])
     expect(new Set(answers.map(({ status }) => status)).difference(new Set([200, 401])).size).toBe(0)
     const paid = answers.filter(({ status }) => status === 200)
     expect(app.mock.calls.length).toBe(paid.length)
@@ -169,11 +200,28 @@ describe('what passes through', () => {
     const fields = {
       tools: [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }],
       messages: [
-        { role: 'user', content: [{ type: 'text', text: 'what is it' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } }] },
-        { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'what is it' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+        },
         { role: 'tool', tool_call_id: 'c1', content: 'sunny' },
       ],
-      response_format: { type: 'json_object' }, logprobs: true, top_logprobs: 2, n: 2, seed: 7, metadata: { a: 'b' }, brand_new_field: [1, { x: null }], temperature: 0.1,
+      response_format: { type: 'json_object' },
+      logprobs: true,
+      top_logprobs: 2,
+      n: 2,
+      seed: 7,
+      metadata: { a: 'b' },
+      brand_new_field: [1, { x: null }],
+      temperature: 0.1,
     }
     await app.chat(person, fields)
     const sent = app.mock.calls[0]
@@ -184,13 +232,34 @@ describe('what passes through', () => {
 
   test('is the provider’s answer with its unknown fields, under our name of the model', async () => {
     app.mock.behaviour = ({ response }) =>
-      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id: 'x', model: 'secret-upstream', service_tier: 'gold', choices: [{ index: 0, message: { role: 'assistant', content: 'a', reasoning_content: 'b' }, logprobs: { content: [] } }], usage: usageOf(1, 1) }))
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          id: 'x',
+          model: 'secret-upstream',
+          service_tier: 'gold',
+          choices: [
+            {
+              index: 0,
+              message: { role: 'assistant', content: 'a', reasoning_content: 'b' },
+              logprobs: { content: [] },
+            },
+          ],
+          usage: usageOf(1, 1),
+        }),
+      )
     const { json } = await app.chat(person)
-    expect(json).toMatchObject({ model: 'mock-model', service_tier: 'gold', choices: [{ message: { reasoning_content: 'b' }, logprobs: { content: [] } }] })
+    expect(json).toMatchObject({
+      model: 'mock-model',
+      service_tier: 'gold',
+      choices: [{ message: { reasoning_content: 'b' }, logprobs: { content: [] } }],
+    })
   })
 
   test('are no images to a model that takes none: 400, nothing held', async () => {
-    const answer = await app.chat(person, { model: 'mock-alone', messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] })
+    const answer = await app.chat(person, {
+      model: 'mock-alone',
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }],
+    })
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_field'])
     expect(await app.holds(person)).toEqual([])
   })
@@ -202,7 +271,10 @@ test('a price whose time comes while the server runs is in force from that momen
   expect((await app.chat(person)).json.error).toBe('model_not_found')
   app.clock.set(new Date('2026-01-01T00:00:00Z'))
   expect((await app.chat(person)).status).toBe(200)
-  const [row] = await app.database.sql<{ version: string }>(`select detail -> 'price' ->> 'version' as version from holds where actor_account_id = $1`, [person.accountId])
+  const [row] = await app.database.sql<{ version: string }>(
+    `select detail -> 'price' ->> 'version' as version from holds where actor_account_id = $1`,
+    [person.accountId],
+  )
   expect(row?.version).toBe('1')
   app.clock.set(new Date('2026-06-01T00:00:00Z'))
 })
@@ -212,7 +284,9 @@ test('a client that leaves during a plain call leaves it billed by its usage', a
   app.mock.behaviour = behaviour
   const leaving = new AbortController()
   const asked = fetch(`${app.url}/v1/chat/completions`, {
-    method: 'POST', signal: leaving.signal, headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'mock-model', messages: [{ role: 'user', content: 'x' }] }),
   }).catch(() => undefined)
   await app.mock.arrived(1)

@@ -5,8 +5,9 @@ import { integer } from '../../http/fields.ts'
 import { type Call, type Route, route } from '../../http/route.ts'
 import { errorBody, Fault } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../providers/provider.ts'
+import { type ChatDeps, price } from './running.ts'
 import { ChatBody, ChatCompletion, ChatEstimate } from './schema.ts'
-import { answerChat, type ChatDeps, estimate, streamChat } from './service.ts'
+import { answerChat, streamChat } from './service.ts'
 import type { Sink } from './stream.ts'
 
 /** What the chat routes need besides the service: idempotency and limits. */
@@ -22,13 +23,21 @@ export interface ChatRouteDeps extends ChatDeps {
 const PATH = '/v1/chat/completions'
 /** A client that reads nothing for this long counts as gone. */
 const STALLED_AFTER_MS = 60_000
-const SSE = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
+const SSE = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+}
 
 /** Endpoints of chat (spec 4.2). */
 export function chatRoutes(deps: ChatRouteDeps): Route[] {
   let streams = 0
   const openStream = (): (() => void) => {
-    if (deps.streamsMax !== undefined && streams >= deps.streamsMax) throw new Fault('overloaded', { message: `${streams} streams are open already. Nothing was charged.`, retryAfterMs: 1000 })
+    if (deps.streamsMax !== undefined && streams >= deps.streamsMax)
+      throw new Fault('overloaded', {
+        message: `${streams} streams are open already. Nothing was charged.`,
+        retryAfterMs: 1000,
+      })
     streams += 1
     return () => {
       streams -= 1
@@ -46,10 +55,24 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
       bodyLimit: deps.chatBodyLimit,
       replies: { 200: ChatCompletion },
       refuses: [
-        'model_not_found', 'insufficient_credits', 'budget_exceeded', 'invalid_idempotency_key', 'idempotency_conflict', 'request_in_progress', 'answer_not_kept',
-        'upstream_refused', 'upstream_failed', 'upstream_timeout', 'upstream_interrupted', 'overloaded', 'shutting_down',
+        'model_not_found',
+        'insufficient_credits',
+        'budget_exceeded',
+        'invalid_idempotency_key',
+        'idempotency_conflict',
+        'request_in_progress',
+        'answer_not_kept',
+        'upstream_refused',
+        'upstream_failed',
+        'upstream_timeout',
+        'upstream_interrupted',
+        'overloaded',
+        'shutting_down',
       ],
-      handle: (call) => once(deps, call, (claimed) => (call.body.stream === true ? sendStream(deps, call, claimed, openStream) : sendWhole(deps, call, claimed))),
+      handle: (call) =>
+        once(deps, call, (claimed) =>
+          call.body.stream === true ? sendStream(deps, call, claimed, openStream) : sendWhole(deps, call, claimed),
+        ),
     }),
     route({
       method: 'POST',
@@ -63,14 +86,14 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
       replies: { 200: ChatEstimate },
       refuses: ['model_not_found'],
       handle: ({ body, requestId }) => {
-        const { model, price, bounds, wantedMicro, minimumMicro } = estimate(deps, body)
+        const { model, price: inForce, bounds, wantedMicro, minimumMicro } = price(deps, body)
         return {
           model: model.id,
           hold_micro: integer(wantedMicro),
           minimum_hold_micro: integer(minimumMicro),
           input_tokens_bound: bounds.inputTokens,
           output_tokens_bound: bounds.outputTokens,
-          price_version: price.version,
+          price_version: inForce.version,
           request_id: requestId,
         }
       },
@@ -81,10 +104,20 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
 type ChatRequest = Call<unknown, unknown, JsonObject>
 
 /** Runs the request at most once for its Idempotency-Key, or replays what it was answered. */
-async function once(deps: ChatRouteDeps, call: ChatRequest, run: (claimed: Claimed | undefined) => Promise<unknown>): Promise<unknown> {
+async function once(
+  deps: ChatRouteDeps,
+  call: ChatRequest,
+  run: (claimed: Claimed | undefined) => Promise<unknown>,
+): Promise<unknown> {
   const key = call.request.headers['idempotency-key']
   if (key === undefined) return run(undefined)
-  const claimed = await claimKey(deps, { accountId: call.caller.accountId, route: PATH, key: String(key), body: call.body, requestId: call.requestId })
+  const claimed = await claimKey(deps, {
+    accountId: call.caller.accountId,
+    route: PATH,
+    key: String(key),
+    body: call.body,
+    requestId: call.requestId,
+  })
   if (claimed.kind === 'replay') {
     await call.confirmCredential()
     return replay(call.reply, claimed.answer)
@@ -99,9 +132,14 @@ async function once(deps: ChatRouteDeps, call: ChatRequest, run: (claimed: Claim
 
 /** A refusal that charged nothing frees the key; one that left money held is the answer for good. */
 async function keepRefusal(claimed: Claimed, error: unknown, requestId: string): Promise<void> {
-  if (error instanceof Fault && error.code !== 'upstream_timeout' && error.code !== 'internal_error') return claimed.forget()
+  if (error instanceof Fault && error.code !== 'upstream_timeout' && error.code !== 'internal_error')
+    return claimed.forget()
   const fault = error instanceof Fault ? error : new Fault('internal_error')
-  return claimed.complete({ status: fault.refusal.status, headers: { ...fault.headers, 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(errorBody(fault, requestId)) })
+  return claimed.complete({
+    status: fault.refusal.status,
+    headers: { ...fault.headers, 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify(errorBody(fault, requestId)),
+  })
 }
 
 function replay(reply: FastifyReply, answer: StoredAnswer): FastifyReply {
@@ -123,7 +161,12 @@ async function sendWhole(deps: ChatRouteDeps, call: ChatRequest, claimed: Claime
     .send(text)
 }
 
-async function sendStream(deps: ChatRouteDeps, call: ChatRequest, claimed: Claimed | undefined, openStream: () => () => void): Promise<unknown> {
+async function sendStream(
+  deps: ChatRouteDeps,
+  call: ChatRequest,
+  claimed: Claimed | undefined,
+  openStream: () => () => void,
+): Promise<unknown> {
   const closeStream = openStream()
   try {
     const stream = await streamChat(deps, call)

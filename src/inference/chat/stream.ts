@@ -22,12 +22,20 @@ export interface StreamSeen {
  * Rewrites one batch of a provider's frames for the client: our model id, usage taken out (it comes back with the
  * cost in the closing frame), an error inside the stream remembered instead of passed on.
  */
-export function rewriteBatch(batch: readonly string[], seen: StreamSeen, wanted: { modelId: string; includeUsage: boolean }): string {
+export function rewriteBatch(
+  batch: readonly string[],
+  seen: StreamSeen,
+  wanted: { modelId: string; includeUsage: boolean },
+): string {
   let text = ''
   const model = `"model":${JSON.stringify(wanted.modelId)}`
   for (const data of batch) {
     let frame = data
-    if (mentions(frame, '"usage"', '"usage":null') || frame.includes('"error"') || (!wanted.includeUsage && frame.includes('"choices":[]'))) {
+    if (
+      mentions(frame, '"usage"', '"usage":null') ||
+      frame.includes('"error"') ||
+      (!wanted.includeUsage && frame.includes('"choices":[]'))
+    ) {
       const kept = inspect(frame, seen, wanted.includeUsage)
       if (kept === undefined) continue
       frame = kept
@@ -80,7 +88,8 @@ function inspect(frame: string, seen: StreamSeen, includeUsage: boolean): string
 
 /** The kind of an error that a provider reported in its stream. Its own words may repeat its key or the prompt, so they stay there. */
 function reportedError(error: unknown): string {
-  const { type, code } = typeof error === 'object' && error !== null ? (error as { type?: unknown; code?: unknown }) : {}
+  const { type, code } =
+    typeof error === 'object' && error !== null ? (error as { type?: unknown; code?: unknown }) : {}
   const kind = [code, type].find((value) => typeof value === 'string' && /^[a-z_]{1,60}$/.test(value))
   return `the provider reported an error inside its answer${kind === undefined ? '' : `: ${String(kind)}`}`
 }
@@ -93,7 +102,9 @@ export function usageFrame(seen: StreamSeen, modelId: string, costMicro: bigint 
   } catch {
     // a provider's frame that is no JSON was passed on as it was; the closing frame then has no id of its own
   }
-  const usage = seen.rawUsage ? { ...seen.rawUsage, ...(costMicro === undefined ? {} : { cost_micro: Number(costMicro) }) } : null
+  const usage = seen.rawUsage
+    ? { ...seen.rawUsage, ...(costMicro === undefined ? {} : { cost_micro: Number(costMicro) }) }
+    : null
   return `data: ${JSON.stringify({ id: head.id, object: 'chat.completion.chunk', created: head.created, model: modelId, choices: [], usage })}\n\n`
 }
 
@@ -107,8 +118,14 @@ export function errorFrame(code: ErrorCode, message: string | undefined, request
 export async function* framesOf(answer: JsonObject): AsyncGenerator<readonly string[]> {
   const { choices, usage, object: _object, ...head } = answer
   const chunk = { ...head, object: 'chat.completion.chunk' }
-  const deltas = (Array.isArray(choices) ? (choices as JsonObject[]) : []).map(({ message, ...choice }) => ({ ...choice, delta: withToolIndexes(message) }))
-  yield [JSON.stringify({ ...chunk, choices: deltas }), ...(usage ? [JSON.stringify({ ...chunk, choices: [], usage })] : [])]
+  const deltas = (Array.isArray(choices) ? (choices as JsonObject[]) : []).map(({ message, ...choice }) => ({
+    ...choice,
+    delta: withToolIndexes(message),
+  }))
+  yield [
+    JSON.stringify({ ...chunk, choices: deltas }),
+    ...(usage ? [JSON.stringify({ ...chunk, choices: [], usage })] : []),
+  ]
 }
 
 /** Tool calls of a delta carry their index, which those of a whole message do not. */

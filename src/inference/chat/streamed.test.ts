@@ -1,7 +1,18 @@
 import { request } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { framesOf, type Person, PRICE, PROVIDER_KEY, startTestApp, type TestApp, until } from '../../../test/app.ts'
-import { answering, chunk, closing, finish, gated, hangingUp, refusing, streaming, usageOf, write } from '../../../test/mock-provider.ts'
+import {
+  answering,
+  chunk,
+  closing,
+  finish,
+  gated,
+  hangingUp,
+  refusing,
+  streaming,
+  usageOf,
+  write,
+} from '../../../test/mock-provider.ts'
 import type { JsonObject } from '../../providers/provider.ts'
 
 let app: TestApp
@@ -21,20 +32,28 @@ afterEach(async () => {
 })
 afterAll(() => app.stop())
 
-const stream = (fields: JsonObject = {}, headers: Record<string, string> = {}) => app.chat(person, { stream: true, ...fields }, headers)
-const textOf = (frames: JsonObject[]): string => frames.map((frame) => ((frame.choices as { delta?: { content?: string } }[] | undefined)?.[0]?.delta?.content ?? '')).join('')
+const stream = (fields: JsonObject = {}, headers: Record<string, string> = {}) =>
+  app.chat(person, { stream: true, ...fields }, headers)
+const textOf = (frames: JsonObject[]): string =>
+  frames
+    .map((frame) => (frame.choices as { delta?: { content?: string } }[] | undefined)?.[0]?.delta?.content ?? '')
+    .join('')
 const WHOLE = [chunk('a'), chunk('b'), finish, closing(usageOf(10, 5))]
 const COST = 10n * PRICE.input + 5n * PRICE.output
 
 const patient = setTimeout
 /** Lets every wait of just this length end after 100 ms instead, until the test is over. */
 function hurry(waitMs: number): void {
-  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms?: number, ...rest: []) => patient(run, ms === waitMs ? 100 : ms, ...rest)) as never)
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms?: number, ...rest: []) =>
+    patient(run, ms === waitMs ? 100 : ms, ...rest)) as never)
 }
 
 /** A client that can stop reading and hang up, which fetch hides. */
 function openClient(body: JsonObject, headers: Record<string, string> = {}) {
-  const sent = request(`${app.url}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json', ...headers } })
+  const sent = request(`${app.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json', ...headers },
+  })
   sent.on('error', () => undefined)
   sent.end(JSON.stringify({ model: 'mock-model', messages: [{ role: 'user', content: 'x' }], stream: true, ...body }))
   return sent
@@ -56,12 +75,22 @@ describe('a stream', () => {
   test('gives usage with its cost in one closing frame when it was asked for', async () => {
     app.mock.behaviour = streaming(WHOLE)
     const frames = framesOf((await stream({ stream_options: { include_usage: true, other: 1 } })).text)
-    expect(frames.at(-2)).toEqual({ id: 'chatcmpl-mock', object: 'chat.completion.chunk', created: 1_767_225_600, model: 'mock-model', choices: [], usage: { ...usageOf(10, 5), cost_micro: Number(COST) } })
+    expect(frames.at(-2)).toEqual({
+      id: 'chatcmpl-mock',
+      object: 'chat.completion.chunk',
+      created: 1_767_225_600,
+      model: 'mock-model',
+      choices: [],
+      usage: { ...usageOf(10, 5), cost_micro: Number(COST) },
+    })
     expect(app.mock.calls[0]?.body.stream_options).toEqual({ include_usage: true, other: 1 })
   })
 
   test('is billed by the last usage where a provider repeats it in every frame, and shows it once', async () => {
-    app.mock.behaviour = streaming([{ ...chunk('a'), usage: usageOf(10, 1) }, { ...finish, usage: usageOf(10, 5) }])
+    app.mock.behaviour = streaming([
+      { ...chunk('a'), usage: usageOf(10, 1) },
+      { ...finish, usage: usageOf(10, 5) },
+    ])
     const answer = await stream()
     expect(textOf(framesOf(answer.text))).toBe('a')
     expect(answer.text).not.toContain('"usage"')
@@ -75,12 +104,26 @@ describe('a stream', () => {
   })
 
   test('joins a frame that came in several lines so that clients read it as one', async () => {
-    const pretty = JSON.stringify(chunk('a\nb'), null, 2).split('\n').map((line) => `data: ${line}\n`).join('')
+    const pretty = JSON.stringify(chunk('a\nb'), null, 2)
+      .split('\n')
+      .map((line) => `data: ${line}\n`)
+      .join('')
     app.mock.behaviour = streaming([`${pretty}\n`, `: a comment\n\n`, finish, closing(usageOf(10, 5))])
     const answer = await stream()
-    const events = answer.text.split('\n\n').filter(Boolean).map((event) => event.split('\n').map((line) => line.slice(6)).join('\n'))
+    const events = answer.text
+      .split('\n\n')
+      .filter(Boolean)
+      .map((event) =>
+        event
+          .split('\n')
+          .map((line) => line.slice(6))
+          .join('\n'),
+      )
     expect(answer.text.split('\n').filter((line) => line !== '' && !line.startsWith('data: '))).toEqual([])
-    expect(JSON.parse(events[0] ?? '')).toMatchObject({ model: 'mock-model', choices: [{ delta: { content: 'a\nb' } }] })
+    expect(JSON.parse(events[0] ?? '')).toMatchObject({
+      model: 'mock-model',
+      choices: [{ delta: { content: 'a\nb' } }],
+    })
   })
 
   test('hides a frame without choices that some providers begin with, unless usage was asked for', async () => {
@@ -99,7 +142,9 @@ describe('a stream', () => {
       await write(call.response, `data: ${JSON.stringify(closing(usageOf(10, 5)))}\n\n`)
       call.response.end('data: [DONE]\n\n')
     }
-    const first = await new Promise<string>((resolve) => openClient({}).on('response', (response) => response.once('data', (data) => resolve(String(data)))))
+    const first = await new Promise<string>((resolve) =>
+      openClient({}).on('response', (response) => response.once('data', (data) => resolve(String(data)))),
+    )
     expect(first).toContain('first')
     gate.resolve()
     await until(async () => (await app.holds(person))[0]?.kind === 'captured', 'captured')
@@ -136,7 +181,12 @@ describe('a stream that goes wrong', () => {
     app.mock.behaviour = streaming([chunk('a'), chunk('b')], 'cut')
     const answer = await stream()
     expect(textOf(framesOf(answer.text))).toBe('ab')
-    expect(ending(answer.text)).toMatchObject({ code: 'upstream_interrupted', type: 'upstream_error', param: null, request_id: answer.headers.get('x-request-id') })
+    expect(ending(answer.text)).toMatchObject({
+      code: 'upstream_interrupted',
+      type: 'upstream_error',
+      param: null,
+      request_id: answer.headers.get('x-request-id'),
+    })
     expect(answer.text).not.toContain('[DONE]')
     expect(await app.holds(person)).toMatchObject([{ kind: null, flag: 'usage_unknown' }])
   })
@@ -157,7 +207,10 @@ describe('a stream that goes wrong', () => {
   })
 
   test('by an error that the provider reports inside it ends in our error frame, without the provider’s words reaching the database', async () => {
-    app.mock.behaviour = streaming([chunk('a'), { error: { message: `bad key ${PROVIDER_KEY}, prompt was: ping`, type: 'server_error' } }], 'quiet')
+    app.mock.behaviour = streaming(
+      [chunk('a'), { error: { message: `bad key ${PROVIDER_KEY}, prompt was: ping`, type: 'server_error' } }],
+      'quiet',
+    )
     const answer = await stream()
     expect(ending(answer.text).code).toBe('upstream_interrupted')
     expect(answer.text).not.toContain(PROVIDER_KEY)
@@ -167,7 +220,10 @@ describe('a stream that goes wrong', () => {
   })
 
   test('by an error that comes with choices and usage is that error, and captured as failed', async () => {
-    app.mock.behaviour = streaming([chunk('a'), { ...finish, error: { message: `bad ${PROVIDER_KEY}`, code: 502 }, usage: usageOf(10, 5) }])
+    app.mock.behaviour = streaming([
+      chunk('a'),
+      { ...finish, error: { message: `bad ${PROVIDER_KEY}`, code: 502 }, usage: usageOf(10, 5) },
+    ])
     const answer = await stream()
     expect(ending(answer.text).code).toBe('upstream_interrupted')
     expect(answer.text).not.toContain(PROVIDER_KEY)
@@ -198,56 +254,67 @@ describe('a stream that goes wrong', () => {
 })
 
 describe('a client', () => {
-  test.each([[{}], [{ 'idempotency-key': 'leaves' }]])('that leaves in the middle has its provider read to the end, and pays by its usage (headers %o)', async (headers) => {
-    const { behaviour, open } = gated(streaming(Array.from({ length: 50 }, (_, n) => chunk(`${n}`)).concat(closing(usageOf(10, 5)))))
-    app.mock.behaviour = async (call) => {
-      call.response.writeHead(200, { 'content-type': 'text/event-stream' })
-      await write(call.response, `data: ${JSON.stringify(chunk('first'))}\n\n`)
-      call.response.writeHead = (() => call.response) as never
-      await behaviour(call)
-    }
-    const others = await connections()
-    const sent = openClient({}, headers)
-    await new Promise<void>((resolve) => sent.on('response', (response) => response.once('data', () => resolve())))
-    sent.destroy()
-    await until(async () => (await connections()) <= others, 'the client is gone')
-    open()
-    await until(async () => (await app.holds(person))[0]?.kind === 'captured', 'captured')
-    expect(await app.holds(person)).toMatchObject([{ outcome: 'success', actual_micro: COST }])
-  })
-
-  const connections = () => new Promise<number>((resolve) => app.app.server.server.getConnections((_error, count) => resolve(count)))
-
-  test.each([[{}], [{ 'idempotency-key': 'drains' }]])('that leaves an endless answer has it read on for a bounded time; then its usage is unknown (headers %o)', async (headers) => {
-    hurry(120_000)
-    let ended = false
-    app.mock.behaviour = async ({ response }) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.on('close', () => {
-        ended = true
-      })
-      while (!ended) {
-        await write(response, `data: ${JSON.stringify(chunk('on and on'))}\n\n`)
-        await new Promise((resolve) => patient(resolve, 5))
+  test.each([[{}], [{ 'idempotency-key': 'leaves' }]])(
+    'that leaves in the middle has its provider read to the end, and pays by its usage (headers %o)',
+    async (headers) => {
+      const { behaviour, open } = gated(
+        streaming(Array.from({ length: 50 }, (_, n) => chunk(`${n}`)).concat(closing(usageOf(10, 5)))),
+      )
+      app.mock.behaviour = async (call) => {
+        call.response.writeHead(200, { 'content-type': 'text/event-stream' })
+        await write(call.response, `data: ${JSON.stringify(chunk('first'))}\n\n`)
+        call.response.writeHead = (() => call.response) as never
+        await behaviour(call)
       }
-    }
-    const sent = openClient({}, headers)
-    await new Promise<void>((resolve) => sent.on('response', (response) => response.once('data', () => resolve())))
-    sent.destroy()
-    await until(async () => (await app.holds(person))[0]?.flag === 'usage_unknown', 'unknown')
-    await until(() => ended, 'the provider is let go')
-  })
+      const others = await connections()
+      const sent = openClient({}, headers)
+      await new Promise<void>((resolve) => sent.on('response', (response) => response.once('data', () => resolve())))
+      sent.destroy()
+      await until(async () => (await connections()) <= others, 'the client is gone')
+      open()
+      await until(async () => (await app.holds(person))[0]?.kind === 'captured', 'captured')
+      expect(await app.holds(person)).toMatchObject([{ outcome: 'success', actual_micro: COST }])
+    },
+  )
+
+  const connections = () =>
+    new Promise<number>((resolve) => app.app.server.server.getConnections((_error, count) => resolve(count)))
+
+  test.each([[{}], [{ 'idempotency-key': 'drains' }]])(
+    'that leaves an endless answer has it read on for a bounded time; then its usage is unknown (headers %o)',
+    async (headers) => {
+      hurry(120_000)
+      let ended = false
+      app.mock.behaviour = async ({ response }) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.on('close', () => {
+          ended = true
+        })
+        while (!ended) {
+          await write(response, `data: ${JSON.stringify(chunk('on and on'))}\n\n`)
+          await new Promise((resolve) => patient(resolve, 5))
+        }
+      }
+      const sent = openClient({}, headers)
+      await new Promise<void>((resolve) => sent.on('response', (response) => response.once('data', () => resolve())))
+      sent.destroy()
+      await until(async () => (await app.holds(person))[0]?.flag === 'usage_unknown', 'unknown')
+      await until(() => ended, 'the provider is let go')
+    },
+  )
 
   test('that stalls is let go after its time, and its call is billed all the same', async () => {
     hurry(60_000)
     const big = 'x'.repeat(64 * 1024)
     app.mock.behaviour = streaming(Array.from({ length: 400 }, () => chunk(big)).concat(closing(usageOf(10, 5))))
     const sent = openClient({})
-    const cut = new Promise<void>((resolve) => sent.on('response', (response) => {
-      response.pause()
-      response.on('error', () => undefined)
-      response.on('close', () => resolve())
-    }))
+    const cut = new Promise<void>((resolve) =>
+      sent.on('response', (response) => {
+        response.pause()
+        response.on('error', () => undefined)
+        response.on('close', () => resolve())
+      }),
+    )
     await until(async () => (await app.holds(person))[0]?.kind === 'captured', 'captured')
     sent.destroy()
     await cut

@@ -48,7 +48,11 @@ describe('while the database is away', () => {
     const answer = await asked
     expect([answer.status, answer.headers.get('x-credits-charged-micro')]).toEqual([200, '65'])
     expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n - 65n, heldMicro: 0n })
-    await until(async () => (await app.chat(person, {}, { 'idempotency-key': 'through' })).headers.get('idempotent-replayed') === 'true', 'the answer is kept')
+    await until(
+      async () =>
+        (await app.chat(person, {}, { 'idempotency-key': 'through' })).headers.get('idempotent-replayed') === 'true',
+      'the answer is kept',
+    )
     expect(await app.audit()).toEqual([])
   })
 })
@@ -61,11 +65,15 @@ describe('while the server goes down', () => {
       call.response.writeHead(200, { 'content-type': 'text/event-stream' })
       await write(call.response, `data: ${JSON.stringify(chunk('first'))}\n\n`)
       await gate.promise
-      await write(call.response, `data: ${JSON.stringify(chunk('last'))}\n\ndata: ${JSON.stringify(closing(usageOf(10, 5)))}\n\n`)
+      await write(
+        call.response,
+        `data: ${JSON.stringify(chunk('last'))}\n\ndata: ${JSON.stringify(closing(usageOf(10, 5)))}\n\n`,
+      )
       call.response.end('data: [DONE]\n\n')
     }
     const response = await fetch(`${app.url}/v1/chat/completions`, {
-      method: 'POST', headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
+      method: 'POST',
+      headers: { authorization: `Bearer ${person.key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'mock-model', stream: true, messages: [{ role: 'user', content: 'x' }] }),
     })
     return { go: gate.resolve, rest: response.text() }
@@ -75,7 +83,10 @@ describe('while the server goes down', () => {
     const { go, rest } = await openStream()
     const stopped = app.app.stop(10_000)
     await until(async () => {
-      const refused = await app.chat(person).then(({ status, json }) => status === 503 && json.error === 'shutting_down', () => true)
+      const refused = await app.chat(person).then(
+        ({ status, json }) => status === 503 && json.error === 'shutting_down',
+        () => true,
+      )
       return refused
     }, 'new calls are refused')
     go()
@@ -98,8 +109,13 @@ describe('while the server goes down', () => {
     expect(frames.at(-1)).toMatchObject({ error: { code: 'upstream_interrupted' } })
     expect([(await plain).status, (await plain).json.error]).toEqual([504, 'upstream_timeout'])
     const holds = await app.holds(person)
-    expect(holds).toMatchObject([{ kind: null, flag: 'usage_unknown' }, { kind: null, flag: 'usage_unknown' }])
-    expect((await app.balance(person)).heldMicro).toBe(holds.reduce((sum, { reserve_micro }) => sum + reserve_micro, 0n))
+    expect(holds).toMatchObject([
+      { kind: null, flag: 'usage_unknown' },
+      { kind: null, flag: 'usage_unknown' },
+    ])
+    expect((await app.balance(person)).heldMicro).toBe(
+      holds.reduce((sum, { reserve_micro }) => sum + reserve_micro, 0n),
+    )
     expect(await app.audit()).toEqual([])
   })
 })

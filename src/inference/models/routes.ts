@@ -30,7 +30,12 @@ const Model = Closed({
   }),
   price_input_per_m: Type.Number({ description: 'Credits per million input tokens' }),
   price_output_per_m: Type.Number({ description: 'Credits per million output tokens' }),
-  capabilities: Closed({ streaming: Type.Boolean(), tools: Type.Boolean(), async_supported: Type.Boolean(), request_mode: Type.Array(Type.String()) }),
+  capabilities: Closed({
+    streaming: Type.Boolean(),
+    tools: Type.Boolean(),
+    async_supported: Type.Boolean(),
+    request_mode: Type.Array(Type.String()),
+  }),
   enabled: Type.Boolean(),
 })
 
@@ -43,7 +48,10 @@ export function modelsRoutes({ models, clock }: ModelsDeps): Route[] {
       summary: 'List the models with their prices.',
       tag: 'Models',
       access: 'public',
-      replies: { 200: Closed({ object: Type.Literal('list'), data: Type.Array(Model) }), 304: { description: 'Not modified', contentType: '' } },
+      replies: {
+        200: Closed({ object: Type.Literal('list'), data: Type.Array(Model) }),
+        304: { description: 'Not modified', contentType: '' },
+      },
       refuses: [],
       handle: ({ request, reply }) => {
         const now = clock.now()
@@ -73,10 +81,20 @@ function view(model: ModelConfig, now: Date): object[] {
       input_modalities: model.inputModalities,
       context_length: model.contextLength,
       max_output_tokens: model.maxOutputTokens,
-      pricing: { input_micro_per_m: integer(price.inputMicroPerM), output_micro_per_m: integer(price.outputMicroPerM), unit_price_micro: null, unit: 'token' },
+      pricing: {
+        input_micro_per_m: integer(price.inputMicroPerM),
+        output_micro_per_m: integer(price.outputMicroPerM),
+        unit_price_micro: null,
+        unit: 'token',
+      },
       price_input_per_m: integer(price.inputMicroPerM) / 1e6,
       price_output_per_m: integer(price.outputMicroPerM) / 1e6,
-      capabilities: { streaming: model.capabilities.streaming, tools: model.capabilities.tools, async_supported: false, request_mode: ['sync'] },
+      capabilities: {
+        streaming: model.capabilities.streaming,
+        tools: model.capabilities.tools,
+        async_supported: false,
+        request_mode: ['sync'],
+      },
       enabled: true,
     },
   ]

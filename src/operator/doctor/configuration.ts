@@ -15,17 +15,13 @@ export function checkConfiguration(
   try {
     const settings = readConfig(around, wiring.mode)
     return {
-      checks: [
-        ok(name, `${settings.config.configurationFile} and the environment, as for ${wiring.mode}`),
-      ],
+      checks: [ok(name, `${settings.config.configurationFile} and the environment, as for ${wiring.mode}`)],
       settings,
     }
   } catch (error) {
     if (!(error instanceof ConfigurationFault)) throw error
     return {
-      checks: error.problems.map(({ where, problem, fix }) =>
-        failed(name, `${where}: ${problem}`, fix),
-      ),
+      checks: error.problems.map(({ where, problem, fix }) => failed(name, `${where}: ${problem}`, fix)),
       settings: undefined,
     }
   }
@@ -43,11 +39,9 @@ export function checkPrices(config: Config, now: Date): Check[] {
   // the demo provider costs nothing, so it needs no cost
   const unknown = priced.filter(
     ({ model, price }) =>
-      price.cost === undefined &&
-      model.providers.some(({ provider }) => config.providers[provider]?.kind !== 'demo'),
+      price.cost === undefined && model.providers.some(({ provider }) => config.providers[provider]?.kind !== 'demo'),
   )
-  const idsOf = (rows: ReadonlyArray<{ model: { id: string } }>): string =>
-    rows.map(({ model }) => model.id).join(', ')
+  const idsOf = (rows: ReadonlyArray<{ model: { id: string } }>): string => rows.map(({ model }) => model.id).join(', ')
   return [
     unpriced.length > 0
       ? failed(

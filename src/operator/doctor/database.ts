@@ -20,15 +20,10 @@ const SKEW_FAILED_MS = 5000
 const MEBIBYTE = 1_048_576n
 
 /** Everything about the database that can be asked without changing it. `unavailable`: it could not be reached at all. */
-export async function checkDatabase(
-  wiring: Wiring,
-  clock: Clock,
-): Promise<{ checks: Check[]; unavailable: boolean }> {
+export async function checkDatabase(wiring: Wiring, clock: Clock): Promise<{ checks: Check[]; unavailable: boolean }> {
   if (wiring.databaseUrl === undefined) {
     return {
-      checks: [
-        failed('database', 'DATABASE_URL is not set', 'Set it, or run this where `npm start` ran.'),
-      ],
+      checks: [failed('database', 'DATABASE_URL is not set', 'Set it, or run this where `npm start` ran.')],
       unavailable: false,
     }
   }
@@ -68,8 +63,7 @@ async function checkServer(db: Database, clock: Clock): Promise<Check[]> {
   // where on the way the database looked at its clock is not known: only what lies outside is skew
   const at = facts.now.getTime()
   const skewMs = at < before ? before - at : at > after ? at - after : 0
-  const fix =
-    'Let both machines follow the same time server: prices come into force and tokens expire by these clocks.'
+  const fix = 'Let both machines follow the same time server: prices come into force and tokens expire by these clocks.'
   const skew = `${skewMs} ms apart`
   return [
     facts.login_is_superuser
@@ -78,10 +72,7 @@ async function checkServer(db: Database, clock: Clock): Promise<Check[]> {
           `PostgreSQL ${facts.version}, ${facts.size_bytes / MEBIBYTE} MiB; the login ${facts.login_role} is a superuser`,
           'Connect as a role of its own that owns the schema and nothing else.',
         )
-      : ok(
-          'database',
-          `PostgreSQL ${facts.version}, ${facts.size_bytes / MEBIBYTE} MiB, login ${facts.login_role}`,
-        ),
+      : ok('database', `PostgreSQL ${facts.version}, ${facts.size_bytes / MEBIBYTE} MiB, login ${facts.login_role}`),
     skewMs >= SKEW_FAILED_MS
       ? failed('clocks', skew, fix)
       : skewMs >= SKEW_WARNING_MS
@@ -91,8 +82,7 @@ async function checkServer(db: Database, clock: Clock): Promise<Check[]> {
 }
 
 function durability(problems: readonly string[]): Check {
-  if (problems.length === 0)
-    return ok('durability', 'fsync, full_page_writes and synchronous_commit are on')
+  if (problems.length === 0) return ok('durability', 'fsync, full_page_writes and synchronous_commit are on')
   return failed(
     'durability',
     problems.join(' '),
@@ -103,20 +93,17 @@ function durability(problems: readonly string[]): Check {
 async function checkSchema(db: Database): Promise<Check> {
   try {
     const pending = await pendingMigrations(() => store.schemaRows(db))
-    if (pending.length > 0)
-      return failed('schema', `not applied: ${pending.join(', ')}`, 'Run `farebox migrate`.')
+    if (pending.length > 0) return failed('schema', `not applied: ${pending.join(', ')}`, 'Run `farebox migrate`.')
     return ok('schema', `${(await sqlFiles('migrations')).at(-1)?.name}, nothing pending`)
   } catch (error) {
-    if (error instanceof MigrationFault)
-      return failed('schema', error.message, 'Run the newer farebox.')
+    if (error instanceof MigrationFault) return failed('schema', error.message, 'Run the newer farebox.')
     throw error
   }
 }
 
 async function checkRole(db: Database): Promise<Check> {
   const excess = await store.excessRights(db)
-  if (excess.length === 0)
-    return ok('application role', `${APPLICATION_ROLE} owns nothing and cannot write balances`)
+  if (excess.length === 0) return ok('application role', `${APPLICATION_ROLE} owns nothing and cannot write balances`)
   return failed(
     'application role',
     `${APPLICATION_ROLE}: ${excess.join(', ')}`,
@@ -150,10 +137,7 @@ async function checkLedger(db: Database): Promise<Check[]> {
   const findings = await store.auditWithin(db, AUDIT_TIMEOUT_MS)
   return [
     findings === undefined
-      ? skipped(
-          'ledger',
-          `larger than what ${AUDIT_TIMEOUT_MS / 1000} s can audit: run \`farebox audit\``,
-        )
+      ? skipped('ledger', `larger than what ${AUDIT_TIMEOUT_MS / 1000} s can audit: run \`farebox audit\``)
       : findings > 0n
         ? failed('ledger', `${findings} numbers differ`, 'Run `farebox audit` and keep its output.')
         : ok('ledger', 'every balance follows from its rows'),
@@ -162,10 +146,7 @@ async function checkLedger(db: Database): Promise<Check[]> {
       : warning(
           'open holds',
           waiting
-            .map(
-              (row) =>
-                `${row.holds} ${row.flag} (${amount(row.micro)}, oldest ${age(row.oldest_seconds)})`,
-            )
+            .map((row) => `${row.holds} ${row.flag} (${amount(row.micro)}, oldest ${age(row.oldest_seconds)})`)
             .join(', '),
           'See `farebox hold list`.',
         ),

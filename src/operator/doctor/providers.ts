@@ -5,10 +5,7 @@ import { type Check, failed, ok, skipped } from './check.ts'
 const CONNECT_TIMEOUT_MS = 3000
 
 /** Whether each provider's address can be connected to; nothing is sent there. */
-export async function checkProviders(
-  config: Config,
-  options: { offline: boolean },
-): Promise<Check[]> {
+export async function checkProviders(config: Config, options: { offline: boolean }): Promise<Check[]> {
   return Promise.all(
     Object.entries(config.providers).map(async ([name, provider]) => {
       const title = `provider ${name}`
@@ -32,10 +29,7 @@ function connectProblem(host: string, port: number): Promise<string | undefined>
   return new Promise((resolve) => {
     const socket = connect({ host, port })
     // covers the look-up of the name too, which the socket's own timeout does not
-    const timer = setTimeout(
-      () => finish(`no answer in ${CONNECT_TIMEOUT_MS / 1000} s`),
-      CONNECT_TIMEOUT_MS,
-    )
+    const timer = setTimeout(() => finish(`no answer in ${CONNECT_TIMEOUT_MS / 1000} s`), CONNECT_TIMEOUT_MS)
     const finish = (problem: string | undefined): void => {
       clearTimeout(timer)
       socket.destroy()

@@ -51,8 +51,7 @@ export async function waiting(
   db: Database,
   wanted: { accountId: bigint | undefined; limit: number },
 ): Promise<HoldRow[]> {
-  const ofAccount =
-    wanted.accountId === undefined ? sql`` : sql`and h.actor_account_id = ${wanted.accountId}`
+  const ofAccount = wanted.accountId === undefined ? sql`` : sql`and h.actor_account_id = ${wanted.accountId}`
   const { rows } = await sql<HoldRow>`
     select ${columns} from settlements s join holds h on h.id = s.hold_id ${joins}
     where r.hold_id is null ${ofAccount} order by s.id limit ${wanted.limit}`.execute(db)
@@ -77,13 +76,9 @@ export async function countWaiting(
 }
 
 /** The hold with this id, or of the request with this id. */
-export async function find(
-  db: Database,
-  by: { id: bigint } | { requestId: string },
-): Promise<HoldRow | undefined> {
+export async function find(db: Database, by: { id: bigint } | { requestId: string }): Promise<HoldRow | undefined> {
   const condition = 'id' in by ? sql`h.id = ${by.id}` : sql`h.request_id = ${by.requestId}`
-  const { rows } =
-    await sql<HoldRow>`select ${columns} from holds h ${joins} where ${condition}`.execute(db)
+  const { rows } = await sql<HoldRow>`select ${columns} from holds h ${joins} where ${condition}`.execute(db)
   return rows[0]
 }
 

@@ -25,16 +25,8 @@ export async function find(db: Database, id: bigint): Promise<KeyMetadata | unde
 }
 
 /** The newest keys of an account, at most `limit`. */
-export async function ofAccount(
-  db: Database,
-  accountId: bigint,
-  limit: number,
-): Promise<KeyMetadata[]> {
-  return metadata(db)
-    .where('account_id', '=', accountId)
-    .orderBy('api_keys.id', 'desc')
-    .limit(limit)
-    .execute()
+export async function ofAccount(db: Database, accountId: bigint, limit: number): Promise<KeyMetadata[]> {
+  return metadata(db).where('account_id', '=', accountId).orderBy('api_keys.id', 'desc').limit(limit).execute()
 }
 
 function metadata(db: Database) {

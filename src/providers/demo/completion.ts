@@ -1,13 +1,5 @@
 import type { JsonObject } from '../provider.ts'
-import {
-  imageCount,
-  isObject,
-  lastUserText,
-  messagesOf,
-  promptTokens,
-  textOf,
-  tokensOf,
-} from './prompt.ts'
+import { imageCount, isObject, lastUserText, messagesOf, promptTokens, textOf, tokensOf } from './prompt.ts'
 import { exampleOf } from './schema-example.ts'
 
 /** What an answer is made from. */
@@ -24,9 +16,7 @@ export interface CompletionRequest {
 /** One of the `n` answers: text or a tool call, already cut to the token limit. */
 export interface Choice {
   readonly text: string | undefined
-  readonly toolCall:
-    | { readonly id: string; readonly name: string; readonly arguments: string }
-    | undefined
+  readonly toolCall: { readonly id: string; readonly name: string; readonly arguments: string } | undefined
   readonly finishReason: 'stop' | 'length' | 'tool_calls'
 }
 
@@ -38,12 +28,7 @@ export interface Completion {
 }
 
 /** The answer to a chat request, or in a sentence what is wrong with the request. */
-export function completionFor({
-  body,
-  id,
-  created,
-  metered,
-}: CompletionRequest): Completion | string {
+export function completionFor({ body, id, created, metered }: CompletionRequest): Completion | string {
   const n = body.n ?? 1
   if (typeof n !== 'number' || !Number.isInteger(n) || n < 1 || n > CHOICES_MAX) {
     return `n must be a whole number from 1 to ${CHOICES_MAX}.`
@@ -54,9 +39,7 @@ export function completionFor({
   const choices = Array.from({ length: n }, (_, index) => choiceFor(body, { id, index, n, limit }))
   return {
     choices,
-    wordCount: Math.max(
-      ...choices.map(({ text, toolCall }) => wordsOf(text ?? toolCall?.arguments ?? '').length),
-    ),
+    wordCount: Math.max(...choices.map(({ text, toolCall }) => wordsOf(text ?? toolCall?.arguments ?? '').length)),
     body: {
       id: `chatcmpl-demo-${id}`,
       object: 'chat.completion',
@@ -81,8 +64,7 @@ export function logprobsFor(text: string | undefined, body: JsonObject): JsonObj
   if (body.logprobs !== true || text === undefined) return null
   const content = wordsOf(text).map((token) => {
     const scored = { token, logprob: -0.125, bytes: [...Buffer.from(token)] }
-    const alternatives =
-      typeof body.top_logprobs === 'number' && body.top_logprobs > 0 ? [scored] : []
+    const alternatives = typeof body.top_logprobs === 'number' && body.top_logprobs > 0 ? [scored] : []
     return { ...scored, top_logprobs: alternatives }
   })
   return { content, refusal: null }
@@ -93,16 +75,11 @@ const CHOICES_MAX = 16
 /** Keeps the answer short whatever was asked: it quotes at most this many characters. */
 const QUOTE_LENGTH_MAX = 300
 
-function choiceFor(
-  body: JsonObject,
-  at: { id: string; index: number; n: number; limit: number },
-): Choice {
+function choiceFor(body: JsonObject, at: { id: string; index: number; n: number; limit: number }): Choice {
   const tool = chosenTool(body)
   if (tool) {
     const name = String(tool.name)
-    const json = JSON.stringify(
-      exampleOf(tool.parameters ?? { type: 'object' }, lastUserText(body)),
-    )
+    const json = JSON.stringify(exampleOf(tool.parameters ?? { type: 'object' }, lastUserText(body)))
     const left = Math.max(at.limit - tokensOf(name), 0)
     const toolCall = { id: `call_demo_${at.id}_${at.index}`, name, arguments: cut(json, left) }
     const finishReason = tokensOf(json) > left ? 'length' : 'tool_calls'
@@ -124,9 +101,7 @@ function chosenTool(body: JsonObject): JsonObject | undefined {
   const forced = isObject(choice) && isObject(choice.function) ? choice.function.name : undefined
   if (forced !== undefined) return tools.find(({ name }) => name === forced)
   const text = textOf(last).toLowerCase()
-  const mentioned = tools.find(
-    ({ name }) => typeof name === 'string' && text.includes(name.toLowerCase()),
-  )
+  const mentioned = tools.find(({ name }) => typeof name === 'string' && text.includes(name.toLowerCase()))
   return mentioned ?? (choice === 'required' ? tools[0] : undefined)
 }
 
@@ -154,9 +129,7 @@ function proseAnswer(body: JsonObject, { index, n }: { index: number; n: number 
 }
 
 function quoted(text: string): string {
-  return text.length <= QUOTE_LENGTH_MAX
-    ? text
-    : `${text.slice(0, QUOTE_LENGTH_MAX).toWellFormed()}...`
+  return text.length <= QUOTE_LENGTH_MAX ? text : `${text.slice(0, QUOTE_LENGTH_MAX).toWellFormed()}...`
 }
 
 function messageFor({ text, toolCall }: Choice): JsonObject {
@@ -175,9 +148,7 @@ function usageFor(body: JsonObject, choices: readonly Choice[]): JsonObject {
   const limit = outputLimit(body)
   let output = 0
   for (const { text, toolCall } of choices) {
-    const tokens = toolCall
-      ? tokensOf(toolCall.name) + tokensOf(toolCall.arguments)
-      : tokensOf(text ?? '')
+    const tokens = toolCall ? tokensOf(toolCall.name) + tokensOf(toolCall.arguments) : tokensOf(text ?? '')
     // A forced tool's name alone may exceed a tiny limit; the hold covers the limit and no more.
     output += Math.min(tokens, limit)
   }
@@ -191,9 +162,7 @@ function usageFor(body: JsonObject, choices: readonly Choice[]): JsonObject {
 
 /** The smaller of both fields of OpenAI; Infinity without either. */
 function outputLimit(body: JsonObject): number {
-  const limits = [body.max_tokens, body.max_completion_tokens].filter(
-    (limit) => typeof limit === 'number',
-  )
+  const limits = [body.max_tokens, body.max_completion_tokens].filter((limit) => typeof limit === 'number')
   return Math.min(...limits)
 }
 

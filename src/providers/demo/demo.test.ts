@@ -40,9 +40,7 @@ describe('an answer of the demo provider', () => {
         object: 'chat.completion',
         created: 1_800_000_000,
         model: 'chat',
-        choices: [
-          { index: 0, message: { role: 'assistant' }, logprobs: null, finish_reason: 'stop' },
-        ],
+        choices: [{ index: 0, message: { role: 'assistant' }, logprobs: null, finish_reason: 'stop' }],
       },
     })
     expect(await ask(saying('Hello'))).toEqual(first)
@@ -61,9 +59,7 @@ describe('an answer of the demo provider', () => {
 
   test('comes n times, and n outside 1 to 16 is refused', async () => {
     const { ask } = made()
-    expect(
-      choicesOf(bodyOf(await ask({ ...saying('x'), n: 3 }))).map(({ index }) => index),
-    ).toEqual([0, 1, 2])
+    expect(choicesOf(bodyOf(await ask({ ...saying('x'), n: 3 }))).map(({ index }) => index)).toEqual([0, 1, 2])
     for (const n of [0, 17, 1.5, 'two']) {
       expect(await ask({ ...saying('x'), n })).toMatchObject({ kind: 'refused', status: 400 })
     }
@@ -81,12 +77,8 @@ describe('an answer of the demo provider', () => {
 
   test('carries logprobs that join to the text when asked', async () => {
     const { ask } = made()
-    const [choice] = choicesOf(
-      bodyOf(await ask({ ...saying('x'), logprobs: true, top_logprobs: 1 })),
-    )
-    expect(choice?.logprobs?.content.map(({ token }) => token).join('')).toBe(
-      choice?.message.content,
-    )
+    const [choice] = choicesOf(bodyOf(await ask({ ...saying('x'), logprobs: true, top_logprobs: 1 })))
+    expect(choice?.logprobs?.content.map(({ token }) => token).join('')).toBe(choice?.message.content)
   })
 
   test('is JSON that fits the schema of response_format', async () => {
@@ -105,18 +97,14 @@ describe('an answer of the demo provider', () => {
       },
     }
     const format = { type: 'json_schema', json_schema: { name: 'x', schema } }
-    const [choice] = choicesOf(
-      bodyOf(await ask({ ...saying('long text'), response_format: format })),
-    )
+    const [choice] = choicesOf(bodyOf(await ask({ ...saying('long text'), response_format: format })))
     expect(JSON.parse(choice?.message.content ?? '')).toEqual({
       kind: 'a',
       score: 3,
       tags: ['long', 'long'],
       next: { on: true },
     })
-    const [object] = choicesOf(
-      bodyOf(await ask({ ...saying('hi'), response_format: { type: 'json_object' } })),
-    )
+    const [object] = choicesOf(bodyOf(await ask({ ...saying('hi'), response_format: { type: 'json_object' } })))
     expect(JSON.parse(object?.message.content ?? '')).toEqual({ answer: 'hi' })
   })
 })
@@ -137,9 +125,7 @@ describe('tools', () => {
   test('are called when mentioned, forced or required, and only then', async () => {
     expect(await called({})).toBeUndefined()
     expect(await called(saying('use SECOND please'))).toBe('second')
-    expect(await called({ tool_choice: { type: 'function', function: { name: 'second' } } })).toBe(
-      'second',
-    )
+    expect(await called({ tool_choice: { type: 'function', function: { name: 'second' } } })).toBe('second')
     expect(await called({ tool_choice: 'required' })).toBe('first')
     expect(await called({ ...saying('use second'), tool_choice: 'none' })).toBeUndefined()
   })
@@ -172,11 +158,8 @@ test('the usage never exceeds the bounds that a hold is made of', async () => {
     fc.asyncProperty(fc.record(asked), fc.integer({ min: 1, max: 80 }), async (request, limit) => {
       const outcome = await ask({ ...request, max_completion_tokens: limit })
       const usage = outcome.kind === 'answer' ? outcome.usage : undefined
-      const texts =
-        request.messages.map(({ content }) => content).join('') +
-        (JSON.stringify(request.tools) ?? '')
-      const inputBound =
-        Math.ceil(Buffer.byteLength(texts) / 3) + DEMO_MESSAGE_TOKENS * request.messages.length
+      const texts = request.messages.map(({ content }) => content).join('') + (JSON.stringify(request.tools) ?? '')
+      const inputBound = Math.ceil(Buffer.byteLength(texts) / 3) + DEMO_MESSAGE_TOKENS * request.messages.length
       expect(usage?.inputTokens).toBeLessThanOrEqual(inputBound)
       expect(usage?.outputTokens).toBeLessThanOrEqual(limit * request.n)
     }),
@@ -185,9 +168,7 @@ test('the usage never exceeds the bounds that a hold is made of', async () => {
 
 test('slow pauses before the first token and between tokens, chat never', async () => {
   const slow = made()
-  const { length } = await payloadsOf(
-    await slow.ask({ ...saying('x'), model: 'slow', stream: true }),
-  )
+  const { length } = await payloadsOf(await slow.ask({ ...saying('x'), model: 'slow', stream: true }))
   expect(slow.waits).toEqual([2000, ...Array(length - 1).fill(100)])
   const chat = made()
   await payloadsOf(await chat.ask({ ...saying('x'), stream: true }))
@@ -220,18 +201,13 @@ test('an unknown model and a senseless request are refused, never thrown', async
     kind: 'refused',
     status: 404,
   })
-  for (const body of [
-    {},
-    { messages: 'x' },
-    { messages: [null, 1] },
-    { ...saying('x'), max_tokens: 0 },
-  ]) {
+  for (const body of [{}, { messages: 'x' }, { messages: [null, 1] }, { ...saying('x'), max_tokens: 0 }]) {
     expect(await ask(body)).toMatchObject({ kind: 'refused', status: 400, retryable: false })
   }
   for (const content of [null, 7, [null, { type: 'text' }]]) {
-    expect(
-      await ask({ ...saying(content), tools: [null, {}], tool_choice: 'required' }),
-    ).toMatchObject({ kind: 'answer' })
+    expect(await ask({ ...saying(content), tools: [null, {}], tool_choice: 'required' })).toMatchObject({
+      kind: 'answer',
+    })
   }
 })
 

@@ -44,10 +44,7 @@ export function createDemo(options: DemoOptions): ChatProvider {
   }
 
   /** Rejects when the attempt is aborted or the provider is closed. */
-  async function answer(
-    { body, stream, requestId }: ChatAttempt,
-    signal: AbortSignal,
-  ): Promise<ChatOutcome> {
+  async function answer({ body, stream, requestId }: ChatAttempt, signal: AbortSignal): Promise<ChatOutcome> {
     const model = String(body.model)
     const pauses = paces[model]
     if (!pauses) return refused(404, `The demo provider has no model ${model}.`)
@@ -88,16 +85,12 @@ export function createDemo(options: DemoOptions): ChatProvider {
 
   return {
     async chat(attempt) {
-      const signal = attempt.signal
-        ? AbortSignal.any([attempt.signal, closing.signal])
-        : closing.signal
-      if (signal.aborted)
-        return { ...refused(503, 'The demo provider was not called.'), status: undefined }
+      const signal = attempt.signal ? AbortSignal.any([attempt.signal, closing.signal]) : closing.signal
+      if (signal.aborted) return { ...refused(503, 'The demo provider was not called.'), status: undefined }
       try {
         return await answer(attempt, signal)
       } catch (error) {
-        if (signal.aborted)
-          return { kind: 'lost', message: 'The call to the demo provider was aborted.' }
+        if (signal.aborted) return { kind: 'lost', message: 'The call to the demo provider was aborted.' }
         return refused(400, `The demo provider cannot read the request: ${(error as Error).name}.`)
       }
     },

@@ -22,11 +22,7 @@ export function promptTokens(body: JsonObject): number {
     bytes += Buffer.byteLength(textOf(message))
     if (message.tool_calls) bytes += Buffer.byteLength(JSON.stringify(message.tool_calls))
   }
-  return (
-    Math.ceil(bytes / 4) +
-    messages.length * DEMO_MESSAGE_TOKENS +
-    imageCount(body) * DEMO_IMAGE_TOKENS
-  )
+  return Math.ceil(bytes / 4) + messages.length * DEMO_MESSAGE_TOKENS + imageCount(body) * DEMO_IMAGE_TOKENS
 }
 
 /** The messages that are objects; anything else in the list is not counted and not answered. */

@@ -24,10 +24,8 @@ function build(schema: unknown, place: Place): unknown {
   if (typeof schema.$ref === 'string') return build(referred(schema.$ref, place.root), inner)
   if ('const' in schema) return schema.const
   if (Array.isArray(schema.enum)) return schema.enum[0]
-  for (const choice of [schema.anyOf, schema.oneOf])
-    if (Array.isArray(choice)) return build(choice[0], inner)
-  if (Array.isArray(schema.allOf))
-    return build(Object.assign({}, schema, { allOf: undefined }, ...schema.allOf), inner)
+  for (const choice of [schema.anyOf, schema.oneOf]) if (Array.isArray(choice)) return build(choice[0], inner)
+  if (Array.isArray(schema.allOf)) return build(Object.assign({}, schema, { allOf: undefined }, ...schema.allOf), inner)
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type
   switch (type ?? (schema.properties ? 'object' : 'string')) {
     case 'object':
@@ -50,15 +48,10 @@ function build(schema: unknown, place: Place): unknown {
 
 function object(schema: JsonObject, place: Place): JsonObject {
   const properties = isObject(schema.properties) ? schema.properties : {}
-  const required = Array.isArray(schema.required)
-    ? schema.required.filter((name) => typeof name === 'string')
-    : []
+  const required = Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
   // fromEntries defines own properties, so a property called __proto__ is one like any other.
   return Object.fromEntries(
-    required.map((name) => [
-      name,
-      build(Object.hasOwn(properties, name) ? properties[name] : {}, place),
-    ]),
+    required.map((name) => [name, build(Object.hasOwn(properties, name) ? properties[name] : {}, place)]),
   )
 }
 
@@ -87,11 +80,7 @@ function referred(reference: string, root: unknown): unknown {
     .split('/')
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>(
-      (at, step) => (isObject(at) && Object.hasOwn(at, step) ? at[step] : undefined),
-      root,
-    )
+    .reduce<unknown>((at, step) => (isObject(at) && Object.hasOwn(at, step) ? at[step] : undefined), root)
 }
 
-const count = (value: unknown, fallback: number): number =>
-  typeof value === 'number' ? value : fallback
+const count = (value: unknown, fallback: number): number => (typeof value === 'number' ? value : fallback)

@@ -14,10 +14,7 @@ export interface Pace {
  * The chunks of an answer in OpenAI's form: the role first, one word per chunk, finish_reason last; with
  * `stream_options.include_usage` every chunk carries `usage: null` and a last one without choices the usage.
  */
-export function* chunksOf(
-  { body, choices }: Completion,
-  request: JsonObject,
-): Generator<JsonObject> {
+export function* chunksOf({ body, choices }: Completion, request: JsonObject): Generator<JsonObject> {
   const options = request.stream_options
   const asked = isObject(options) && options.include_usage === true
   const { id, created, model, usage } = body

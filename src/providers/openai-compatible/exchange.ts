@@ -45,10 +45,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** Gives the attempt up as refused when its request has not been written after `limitMs`. */
   startWithin(limitMs: number): void {
-    this.#startTimer = setTimeout(
-      () => this.#notSent('timed out before the request was sent'),
-      limitMs,
-    )
+    this.#startTimer = setTimeout(() => this.#notSent('timed out before the request was sent'), limitMs)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -61,11 +58,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.#startTimer)
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: IncomingHttpHeaders,
-  ): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return
     this.#status = status
     this.#headers = headers
@@ -113,8 +106,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #answer(): ChatOutcome {
     const { name, scrubber } = this.#options
     const body = objectFrom(this.#text())
-    if (body === undefined)
-      return { kind: 'lost', message: `${name} answered ${this.#status} without a JSON object.` }
+    if (body === undefined) return { kind: 'lost', message: `${name} answered ${this.#status} without a JSON object.` }
     return (
       refusalInBody(body, name, scrubber) ?? {
         kind: 'answer',
@@ -138,9 +130,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #text(): string {
     const [first] = this.#chunks
-    return first && this.#chunks.length === 1
-      ? first.toString()
-      : Buffer.concat(this.#chunks).toString()
+    return first && this.#chunks.length === 1 ? first.toString() : Buffer.concat(this.#chunks).toString()
   }
 
   #providerRequestId(): string | undefined {

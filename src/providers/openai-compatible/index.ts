@@ -49,8 +49,7 @@ export function createOpenAiCompatible(options: OpenAiCompatibleOptions): ChatPr
           retryAfterMs: 1000,
         }
       }
-      if (attempt.signal?.aborted)
-        return refused(`The call to ${options.name} was aborted before it was sent.`)
+      if (attempt.signal?.aborted) return refused(`The call to ${options.name} was aborted before it was sent.`)
       let body: string
       try {
         body = JSON.stringify(attempt.body)
@@ -114,9 +113,7 @@ function parsedBaseUrl({ name, baseUrl }: OpenAiCompatibleOptions): URL {
     throw new TypeError(`provider ${name}: baseUrl must not contain credentials; use apiKey`)
   }
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(baseUrl)) {
-    throw new TypeError(
-      `provider ${name}: baseUrl must not contain a query or fragment; use apiKey or headers`,
-    )
+    throw new TypeError(`provider ${name}: baseUrl must not contain a query or fragment; use apiKey or headers`)
   }
   return url
 }
@@ -127,9 +124,7 @@ function fixedHeaders({ name, apiKey, headers }: OpenAiCompatibleOptions): strin
     for (const [key, value] of Object.entries(headers ?? {})) all.set(key, value)
     if (apiKey) all.set('authorization', `Bearer ${apiKey}`)
   } catch {
-    throw new TypeError(
-      `provider ${name}: apiKey or a header contains characters that HTTP does not allow`,
-    )
+    throw new TypeError(`provider ${name}: apiKey or a header contains characters that HTTP does not allow`)
   }
   all.set('content-type', 'application/json')
   all.set('accept', 'application/json, text/event-stream')
@@ -138,5 +133,4 @@ function fixedHeaders({ name, apiKey, headers }: OpenAiCompatibleOptions): strin
   return [...all].flat()
 }
 
-const refused = (message: string) =>
-  ({ kind: 'refused', status: undefined, message, retryable: true }) as const
+const refused = (message: string) => ({ kind: 'refused', status: undefined, message, retryable: true }) as const

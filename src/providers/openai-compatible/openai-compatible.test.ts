@@ -1,10 +1,5 @@
 import { once } from 'node:events'
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type ServerResponse,
-} from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type ChatOutcome, type ChatProvider, ProviderLost } from '../provider.ts'
@@ -136,12 +131,7 @@ describe('nothing is owed', () => {
   })
 
   test('when a 5xx has a broken, huge or senseless body', async () => {
-    const bodies = [
-      '<html>bad gateway</html>',
-      'x'.repeat(2 * OPTIONS.maxResponseBytes),
-      '{"error":',
-      '',
-    ]
+    const bodies = ['<html>bad gateway</html>', 'x'.repeat(2 * OPTIONS.maxResponseBytes), '{"error":', '']
     for (const body of bodies) {
       const provider = await talkingTo((_request, response) => {
         response.writeHead(502, { 'content-length': body.length + 10 })
@@ -182,10 +172,7 @@ describe('nothing is owed', () => {
     const cases = [
       [{ 'retry-after': '2' }, 2000],
       [{ 'retry-after': '2', 'retry-after-ms': '1500' }, 1500],
-      [
-        { date: 'Fri, 20 Nov 2026 10:00:00 GMT', 'retry-after': 'Fri, 20 Nov 2026 10:00:07 GMT' },
-        7000,
-      ],
+      [{ date: 'Fri, 20 Nov 2026 10:00:00 GMT', 'retry-after': 'Fri, 20 Nov 2026 10:00:07 GMT' }, 7000],
       [{ 'retry-after': 'soon' }, undefined],
     ] as const
     for (const [headers, expected] of cases) {
@@ -198,15 +185,11 @@ describe('nothing is owed', () => {
 
   test("and the message is the provider's own, without keys and at most 500 characters", async () => {
     const told = `Wrong key ${API_KEY} or Bearer abcdefghijkl or sk-proj-abc***********wxyz or extra-secret. ${'long '.repeat(200)}`
-    const provider = await talkingTo((_request, response) =>
-      json(response, 401, { error: { message: told } }),
-    )
+    const provider = await talkingTo((_request, response) => json(response, 401, { error: { message: told } }))
     const outcome = await ask(provider)
     expect(outcome).toMatchObject({ kind: 'refused', status: 401, retryable: false })
     const { message } = outcome as { message: string }
-    expect(message).toMatch(
-      /^Wrong key \[removed\] or \[removed\] or \[removed\] or \[removed\]\. long /,
-    )
+    expect(message).toMatch(/^Wrong key \[removed\] or \[removed\] or \[removed\] or \[removed\]\. long /)
     expect(message.length).toBe(500)
   })
 
@@ -282,9 +265,7 @@ describe('what is owed is unknown', () => {
   })
 
   test('when a stream ends inside an event', async () => {
-    const provider = await talkingTo((_request, response) =>
-      sse(response).end('data: 1\n\ndata: {"usa'),
-    )
+    const provider = await talkingTo((_request, response) => sse(response).end('data: 1\n\ndata: {"usa'))
     const { payloads, error } = await read(await ask(provider, { stream: true }))
     expect(payloads).toEqual(['1'])
     expect(error).toBeInstanceOf(ProviderLost)
@@ -325,9 +306,7 @@ describe('a stream', () => {
   })
 
   test('ends with a body that ends cleanly without [DONE] or a last empty line', async () => {
-    const provider = await talkingTo((_request, response) =>
-      sse(response).end('data: 1\n\ndata: {"usage":{}}'),
-    )
+    const provider = await talkingTo((_request, response) => sse(response).end('data: 1\n\ndata: {"usage":{}}'))
     expect(await read(await ask(provider, { stream: true }))).toEqual({
       payloads: ['1', '{"usage":{}}'],
       error: undefined,
@@ -338,8 +317,7 @@ describe('a stream', () => {
     const bytes = Buffer.from('data: {"a":"漢🦊"}\r\n\r\n: ping\n\ndata: "é"\n\ndata: [DONE]\n\n')
     const provider = await talkingTo(async (_request, response) => {
       sse(response)
-      for (const byte of bytes)
-        await new Promise((resolve) => response.write(Buffer.of(byte), resolve))
+      for (const byte of bytes) await new Promise((resolve) => response.write(Buffer.of(byte), resolve))
       response.end()
     })
     expect(await read(await ask(provider, { stream: true }))).toEqual({
@@ -393,9 +371,7 @@ describe('a stream', () => {
   })
 
   test('larger than the limit is lost', async () => {
-    const provider = await talkingTo((_request, response) =>
-      sse(response).end(`data: ${'x'.repeat(100_000)}\n\n`),
-    )
+    const provider = await talkingTo((_request, response) => sse(response).end(`data: ${'x'.repeat(100_000)}\n\n`))
     expect((await read(await ask(provider, { stream: true }))).error).toBeInstanceOf(ProviderLost)
   })
 })
@@ -451,10 +427,7 @@ async function listening(server: Server): Promise<{ port: number; close: () => P
   return { port: (server.address() as AddressInfo).port, close }
 }
 
-function ask(
-  provider: ChatProvider,
-  more: { stream?: boolean; signal?: AbortSignal } = {},
-): Promise<ChatOutcome> {
+function ask(provider: ChatProvider, more: { stream?: boolean; signal?: AbortSignal } = {}): Promise<ChatOutcome> {
   return provider.chat({ body: { model: 'm' }, stream: false, requestId: 'req_1', ...more })
 }
 
@@ -462,23 +435,15 @@ async function read(outcome: ChatOutcome): Promise<{ payloads: string[]; error: 
   expect(outcome.kind).toBe('stream')
   const payloads: string[] = []
   try {
-    if (outcome.kind === 'stream')
-      for await (const batch of outcome.batches) payloads.push(...batch)
+    if (outcome.kind === 'stream') for await (const batch of outcome.batches) payloads.push(...batch)
     return { payloads, error: undefined }
   } catch (error) {
     return { payloads, error }
   }
 }
 
-function json(
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): void {
-  response
-    .writeHead(status, { 'content-type': 'application/json', ...headers })
-    .end(JSON.stringify(body))
+function json(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 
 function sse(response: ServerResponse): ServerResponse {

@@ -32,8 +32,7 @@ export class PayloadStream implements AsyncIterable<readonly string[]> {
       return
     }
     this.#bytesAfterDone += chunk.length
-    if (this.#bytesAfterDone > BYTES_AFTER_DONE_MAX)
-      this.#controller.abort(new Error('more after [DONE]'))
+    if (this.#bytesAfterDone > BYTES_AFTER_DONE_MAX) this.#controller.abort(new Error('more after [DONE]'))
   }
 
   /** The body ended cleanly. */

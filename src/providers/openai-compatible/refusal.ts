@@ -32,11 +32,7 @@ export function refusalByStatus({ name, scrubber, status, headers, text }: Refus
  * The outcome of a 2xx whose body is `{error: ...}` and holds no choices; undefined for every other body.
  * A numeric `code` is the status that was meant; without one the fault is taken to be passing.
  */
-export function refusalInBody(
-  body: JsonObject,
-  name: string,
-  scrubber: Scrubber,
-): Refused | undefined {
+export function refusalInBody(body: JsonObject, name: string, scrubber: Scrubber): Refused | undefined {
   if (!body.error || Array.isArray(body.choices)) return undefined
   const code = (body.error as { code?: unknown }).code
   const status = typeof code === 'number' && code >= 400 && code <= 599 ? code : undefined
@@ -52,9 +48,7 @@ export function refusalInBody(
 export function objectFrom(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as JsonObject)
-      : undefined
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
   } catch {
     return undefined
   }

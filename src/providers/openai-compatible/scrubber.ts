@@ -17,9 +17,7 @@ export class Scrubber {
     for (const secret of this.#secrets) clean = clean.replaceAll(secret, REMOVED)
     for (const pattern of KEY_SHAPES) clean = clean.replace(pattern, REMOVED)
     clean = clean.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
-    return clean.length <= MESSAGE_LENGTH_MAX
-      ? clean
-      : clean.slice(0, MESSAGE_LENGTH_MAX).toWellFormed()
+    return clean.length <= MESSAGE_LENGTH_MAX ? clean : clean.slice(0, MESSAGE_LENGTH_MAX).toWellFormed()
   }
 }
 

@@ -1,0 +1,263 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { Fault } from '../kernel/errors.ts'
+import { creditsFromText, inCredits, type Microcredits, microcredits } from '../kernel/money.ts'
+import type { Receipt } from '../payments/orders/crediting/store.ts'
+import * as reading from '../payments/orders/reading/store.ts'
+import type { Action, Decided, Decision } from '../payments/orders/review/decision.ts'
+import { decideOrder, decideTransfer } from '../payments/orders/review/service.ts'
+import * as store from '../payments/orders/review/store.ts'
+import { parseTransferId, transferId } from '../payments/orders/review/transfer-id.ts'
+import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { findAccount } from './find-account.ts'
+import { parseCredits, parseLimit, withJson, withReason } from './options.ts'
+import { age, amount, fields, print, table, time } from './output.ts'
+import type { AddCommands } from './program.ts'
+import { type Session, withDatabase } from './session.ts'
+
+/** Above this value a decision takes two operators, unless FAREBOX_REVIEW_ALONE_CREDITS says otherwise. */
+const ALONE_LIMIT = microcredits(100_000_000n)
+const EVENTS_SHOWN_MAX = 100
+
+/** `farebox review list|show|credit|refund|dismiss`: payments that could not be credited by themselves. */
+export const reviewCommands: AddCommands = (program, around) => {
+  const review = program.command('review').description('payments that could not be credited by themselves')
+  withJson(review.command('list').description('list orders in review and transfers without an order'))
+    .option('--limit <n>', 'how many of each', parseLimit, 100)
+    .action((options: { limit: number; json?: boolean }) => list(around, options))
+  withJson(review.command('show <payment>').description('show an order, or a transfer without one')).action(
+    (named: string, options: { json?: boolean }) => show(around, named, options),
+  )
+  decision(review, around, 'credit', 'give the Credits for what arrived')
+    .option('--credits <credits>', 'less than what arrived is worth', parseCredits)
+    .option('--account <account>', 'whom to credit for a transfer without an order')
+  decision(review, around, 'refund', 'record that the money was sent back').requiredOption(
+    '--tx <hash>',
+    'the transaction that sent it back',
+    parseHash,
+  )
+  decision(review, around, 'dismiss', 'close it without Credits')
+}
+
+interface DecisionOptions {
+  readonly reason: string
+  readonly json?: boolean
+  readonly credits?: Microcredits
+  readonly account?: string
+  readonly tx?: string
+}
+
+function decision(review: Command, around: ProgramSurroundings, action: Action, description: string): Command {
+  return withReason(withJson(review.command(`${action} <payment>`).description(description))).action(
+    (named: string, options: DecisionOptions) => decide(around, action, named, options),
+  )
+}
+
+async function list(around: ProgramSurroundings, options: { limit: number; json?: boolean }): Promise<void> {
+  await withDatabase(around, 'listing reviews', async ({ db }) => {
+    const [orders, transfers] = await Promise.all([
+      store.ordersInReview(db, options.limit),
+      store.unmatchedTransfers(db, options.limit),
+    ])
+    const since = (at: Date) => age((around.clock.now().getTime() - at.getTime()) / 1000)
+    const rows = [
+      ...orders.map((order) => [
+        order.id,
+        order.review_reason ?? '',
+        since(order.review_opened_at ?? order.created_at),
+        String(order.payer_account_id),
+        inCredits(order.received_micro ?? 0n),
+        inCredits(order.amount_micro),
+      ]),
+      ...transfers.map((transfer) => [
+        transferId(keyOf(transfer)),
+        'unmatched',
+        since(transfer.block_at),
+        transfer.payer,
+        inCredits(BigInt(transfer.amount)),
+        '-',
+      ]),
+    ]
+    const head = ['PAYMENT', 'REASON', 'AGE', 'PAYER', 'RECEIVED', 'ASKED']
+    print(around, options, {
+      data: {
+        orders: orders.map((order) => ({
+          id: order.id,
+          reason: order.review_reason,
+          opened_at: order.review_opened_at,
+          payer_account_id: order.payer_account_id,
+          account_id: order.account_id,
+          asset_id: order.asset_id,
+          amount_micro: order.amount_micro,
+          received_micro: order.received_micro,
+          tx_hash: order.tx_hash,
+        })),
+        transfers: transfers.map(transferData),
+      },
+      text:
+        rows.length === 0
+          ? 'Nothing is in review.'
+          : `${table(head, rows, ['RECEIVED', 'ASKED'])}\n\nRECEIVED and ASKED are units of the asset. Next: farebox review show <payment>`,
+    })
+  })
+}
+
+async function show(around: ProgramSurroundings, named: string, options: { json?: boolean }): Promise<void> {
+  const key = parseTransferId(named)
+  await withDatabase(around, 'reading the payment', ({ db }) =>
+    key ? showTransfer(around, db, key, options) : showOrder(around, db, named, options),
+  )
+}
+
+async function showTransfer(
+  around: ProgramSurroundings,
+  db: Session['db'],
+  key: Receipt,
+  options: { json?: boolean },
+): Promise<void> {
+  const transfer = await store.findTransfer(db, key)
+  if (!transfer) throw new OperatorFault(exitCodes.failed, `There is no transfer ${transferId(key)}.`)
+  const decided =
+    transfer.resolution === null ? null : `${transfer.resolved_at === null ? 'proposed: ' : ''}${transfer.resolution}`
+  print(around, options, {
+    data: { transfer: transferData(transfer) },
+    text: fields([
+      ['transfer', transferId(key)],
+      ['state', transfer.state],
+      ['order', transfer.order_id],
+      ['token', transfer.token_address],
+      ['from', transfer.payer],
+      ['to', transfer.recipient],
+      ['amount', `${transfer.amount} micro`],
+      ['block', `${transfer.block} at ${time(transfer.block_at)}`],
+      ['note', transfer.note],
+      ['decision', decided],
+    ]),
+  })
+}
+
+async function showOrder(
+  around: ProgramSurroundings,
+  db: Session['db'],
+  id: string,
+  options: { json?: boolean },
+): Promise<void> {
+  const order = await reading.read(db, orderId(id))
+  if (!order) throw new OperatorFault(exitCodes.failed, `There is no order ${id}.`)
+  const events = await reading.events(db, order.id, EVENTS_SHOWN_MAX)
+  const happened = events.map((event) => [
+    time(event.at),
+    event.event,
+    event.to_status,
+    event.actor,
+    JSON.stringify(event.data),
+  ])
+  print(around, options, {
+    data: {
+      order: { ...order, idempotency_fingerprint: undefined, status: order.status },
+      events,
+    },
+    text: `${fields([
+      ['order', order.id],
+      ['status', order.status],
+      ['reason', order.review_reason],
+      ['payer', `account ${order.payer_account_id}, ${order.payer_address}`],
+      ['credited', `account ${order.account_id}`],
+      ['asset', order.asset_id],
+      ['asked', `${order.amount_micro} micro for ${amount(order.credit_micro)}`],
+      ['received', order.received_micro === null ? null : `${order.received_micro} micro`],
+      ['transaction', order.tx_hash],
+      ['made', time(order.created_at)],
+      ['expires', time(order.expires_at)],
+    ])}\n\n${table(['AT', 'EVENT', 'STATUS', 'BY', 'DATA'], happened)}`,
+  })
+}
+
+async function decide(
+  around: ProgramSurroundings,
+  action: Action,
+  named: string,
+  options: DecisionOptions,
+): Promise<void> {
+  await withDatabase(around, 'deciding', async ({ db }) => {
+    const account = options.account === undefined ? undefined : await findAccount(db, options.account)
+    const wanted: Decision = {
+      action,
+      reason: options.reason,
+      operator: around.userName,
+      ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
+      ...(account === undefined ? {} : { accountId: account.id }),
+      ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
+    }
+    const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
+    const key = parseTransferId(named)
+    if (key === undefined && account !== undefined)
+      throw new OperatorFault(exitCodes.usage, 'An order names its account itself: leave --account out.')
+    const deciding = key ? decideTransfer(deps, key, wanted) : decideOrder(deps, orderId(named), wanted)
+    const decided = await deciding.catch((error: unknown) => {
+      if (error instanceof Fault) throw new OperatorFault(exitCodes.conflict, error.message)
+      throw error
+    })
+    print(around, options, {
+      data: { payment: named, action, ...decided },
+      text: said(action, named, decided),
+    })
+  })
+}
+
+function said(action: Action, named: string, decided: Decided): string {
+  if (decided.outcome === 'proposed')
+    return `Proposed: ${action} ${named}, ${amount(decided.creditMicro)}. This is above what one operator may decide: another one has to run the same command before ${time(decided.until)}.`
+  const done = {
+    credit: `Credited ${amount(decided.creditMicro)}.`,
+    refund: 'Recorded as refunded.',
+    dismiss: 'Dismissed.',
+  }
+  return done[action]
+}
+
+function aloneLimit(around: ProgramSurroundings): Microcredits {
+  const text = around.environment.FAREBOX_REVIEW_ALONE_CREDITS
+  if (text === undefined || text === '') return ALONE_LIMIT
+  const limit = creditsFromText(text)
+  if (limit === undefined)
+    throw new OperatorFault(
+      exitCodes.usage,
+      'FAREBOX_REVIEW_ALONE_CREDITS takes Credits as a plain decimal, such as 100.',
+    )
+  return limit
+}
+
+function orderId(text: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase()
+  throw new OperatorFault(
+    exitCodes.usage,
+    'That is no order id and no transfer: `farebox review list` names them in its first column.',
+  )
+}
+
+function parseHash(text: string): string {
+  if (/^0x[0-9a-f]{64}$/i.test(text)) return text.toLowerCase()
+  throw new InvalidArgumentError('It takes a transaction hash: 0x and 64 hexadecimal digits.')
+}
+
+const keyOf = (transfer: store.Transfer): Receipt => ({
+  chainId: transfer.chain_id,
+  txHash: transfer.tx_hash,
+  logPosition: transfer.log_position,
+})
+
+const transferData = (transfer: store.Transfer) => ({
+  id: transferId(keyOf(transfer)),
+  state: transfer.state,
+  order_id: transfer.order_id,
+  token_address: transfer.token_address,
+  payer: transfer.payer,
+  recipient: transfer.recipient,
+  amount: transfer.amount,
+  block: transfer.block,
+  block_at: transfer.block_at,
+  note: transfer.note,
+  resolution: transfer.resolution,
+  resolved_at: transfer.resolved_at,
+})

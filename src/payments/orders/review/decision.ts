@@ -1,0 +1,54 @@
+import type { JsonObject } from '../../../db/schema.ts'
+import { Fault } from '../../../kernel/errors.ts'
+import { dividedRoundingDown, MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
+
+/** What an operator may do with a payment that is in review: `refund` records a transfer that was sent back elsewhere, no key is held here. */
+export type Action = 'credit' | 'refund' | 'dismiss'
+
+/** A decision as an operator states it. */
+export interface Decision {
+  readonly action: Action
+  readonly reason: string
+  /** Who decides, by name: two of them are two people. */
+  readonly operator: string
+  /** How much to credit; without it what arrived is worth at the order's own rate. */
+  readonly creditMicro?: bigint
+  /** Whom to credit for a transfer without an order. */
+  readonly accountId?: bigint
+  /** The transaction that sent the money back. */
+  readonly refundTxHash?: string
+}
+
+/** `proposed`: another operator has to state the same decision before `until`. */
+export type Decided =
+  | { readonly outcome: 'done'; readonly creditMicro: bigint }
+  | { readonly outcome: 'proposed'; readonly creditMicro: bigint; readonly until: Date }
+
+/** What is decided over, in microcredits: never more than what arrived is worth. */
+export function worthOf(receivedMicro: bigint, ratePpm: bigint, { action, creditMicro }: Decision): bigint {
+  const worth = dividedRoundingDown(receivedMicro * MICROCREDITS_PER_CREDIT, ratePpm)
+  if (action !== 'credit' || creditMicro === undefined) {
+    if (action === 'credit' && worth === 0n)
+      throw new Fault('amount_below_minimum', {
+        message: 'What arrived buys less than one microcredit: dismiss it.',
+      })
+    return worth
+  }
+  if (creditMicro <= 0n || creditMicro > worth)
+    throw new Fault('amount_above_maximum', {
+      message: `What arrived is worth ${worth} microcredits; ${creditMicro} cannot be credited for it.`,
+    })
+  return creditMicro
+}
+
+/** What two operators must state alike. */
+export function termsOf(decision: Decision, value: bigint): JsonObject {
+  return {
+    action: decision.action,
+    credited_micro: decision.action === 'credit' ? String(value) : '0',
+    refund_tx_hash: decision.refundTxHash ?? null,
+  }
+}
+
+/** The operator, as events, grants and the audit log name them. */
+export const actorOf = ({ operator }: Decision): string => `operator:${operator}`

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { watchedThrough } from '../../../test/chain.ts'
+import { lyingNode } from '../../../test/lying-node.ts'
+import { orderOf, reservedAttempt } from '../../../test/orders.ts'
+import { openSetting, type Setting } from '../../../test/payment-setting.ts'
+import type { Database } from '../../db/database.ts'
+import { systemClock } from '../../kernel/clock.ts'
+import { systemRandom } from '../../kernel/random.ts'
+import { auditLedger } from '../../ledger/audit.ts'
+import { chainRound, startWatcher } from './worker.ts'
+
+/** The long form: FAREBOX_RACE_ORDERS=300 FAREBOX_RACE_BLOCKS=6000 vitest run src/payments/watcher/racing.test.ts */
+const ORDERS = Number(process.env.FAREBOX_RACE_ORDERS ?? 60)
+const BLOCKS = Number(process.env.FAREBOX_RACE_BLOCKS ?? 1_000)
+
+let setting: Setting
+beforeAll(async () => {
+  setting = await openSetting()
+  await setting.rounds().once()
+})
+afterAll(async () => {
+  const totals = await setting.totals()
+  expect(totals.granted).toBe(totals.completed)
+  expect(await auditLedger(setting.database.db)).toEqual([])
+  await setting.stop()
+})
+
+/** A database on which a process dies in the middle of a transaction: what it wrote so far is gone, and it does not come back to it. */
+function mortal(db: Database, dies: () => boolean): Database {
+  return new Proxy(db, {
+    get(target, name) {
+      if (name !== 'transaction') {
+        const member: unknown = Reflect.get(target, name, target)
+        return typeof member === 'function' ? member.bind(target) : member
+      }
+      return () => ({
+        execute: (work: (tx: unknown) => Promise<unknown>) =>
+          target.transaction().execute(async (tx) => {
+            const result = await work(tx)
+            if (dies()) throw new Error('the process died before its commit')
+            return result
+          }),
+      })
+    },
+  })
+}
+
+test(`three watchers that race, two of them dying at random inside their transactions, credit ${ORDERS} orders once each`, async () => {
+  const { chain, database, asset } = setting
+  const paid: { id: string; amount: bigint }[] = []
+  for (let made = 0; made < ORDERS; made += 1) paid.push(await setting.order())
+  let deaths = 0
+  const dies = () => {
+    const dead = Math.random() < 0.15
+    if (dead) deaths += 1
+    return dead
+  }
+  const troubles = new Set<string>()
+  const racer = (db: Database) =>
+    chainRound(
+      {
+        db,
+        clock: systemClock,
+        random: systemRandom,
+        reconcileMs: 1e9,
+        onTrouble: (_, error) => troubles.add(error instanceof Error ? error.message : 'unknown'),
+      },
+      watchedThrough([chain.rpcUrl, `${chain.rpcUrl}/`], [asset]),
+    )
+  const racers = [racer(database.db), racer(mortal(database.db, dies)), racer(mortal(database.db, dies))]
+  let paying = true
+  const race = async (each: (typeof racers)[number]) => {
+    while (paying || (await database.sql(`select 1 from orders where status <> 'completed' limit 1`)).length > 0)
+      await each.once()
+  }
+  const pay = async () => {
+    for (const { amount } of paid) {
+      await chain.pay({ from: setting.payer, amount })
+      if (Math.random() < 0.3) await chain.mine()
+    }
+    await chain.mine(3)
+    paying = false
+  }
+  await Promise.all([pay(), ...racers.map(race)])
+  expect(deaths).toBeGreaterThan(0)
+  // nothing else went wrong than what was meant to
+  expect([...troubles].filter((message) => !/the process died|reorganised while/.test(message))).toEqual([])
+  const rows = await database.sql<{ n: number }>(
+    `select count(*)::int as n from orders o join credit_grants g on g.id = o.grant_id and g.amount_micro = o.credit_micro join chain_receipts r on r.grant_id = g.id and r.tx_hash = o.tx_hash
+     where o.status = 'completed'`,
+  )
+  expect(rows).toEqual([{ n: ORDERS }])
+  expect(await database.sql(`select count(*)::int as n from credit_grants where source = 'order'`)).toEqual([
+    { n: ORDERS },
+  ])
+}, 120_000)
+
+test(`${BLOCKS} blocks behind are caught up within 5 s, and no order that was paid meanwhile has expired`, async () => {
+  const { chain, database } = setting
+  const orders = await Promise.all(Array.from({ length: 5 }, () => setting.order()))
+  for (const { id } of orders) await reservedAttempt(database, id)
+  for (const { amount } of orders) {
+    await chain.pay({ from: setting.payer, amount })
+    await chain.mine(BLOCKS / 5, 0)
+  }
+  const round = setting.rounds()
+  const startedAt = performance.now()
+  await round.once()
+  const tookMs = performance.now() - startedAt
+  expect(round.status()).toMatchObject({ behind: 0n, healthy: true })
+  expect(await Promise.all(orders.map(async ({ id }) => (await orderOf(database, id)).status))).toEqual(
+    Array(5).fill('completed'),
+  )
+  expect(tookMs).toBeLessThan(5_000)
+}, 120_000)
+
+test('with 10000 open orders a round takes a second at most, and asks nodes no more than with none', async () => {
+  const { chain, database, asset } = setting
+  const node = await lyingNode(chain.rpcUrl)
+  const round = setting.rounds({ urls: [node.url] })
+  const callsOfRound = async () => {
+    await chain.mine()
+    const before = node.calls
+    const startedAt = performance.now()
+    await round.once()
+    return { calls: node.calls - before, ms: performance.now() - startedAt }
+  }
+  await callsOfRound()
+  const none = await callsOfRound()
+  await database.sql(
+    `insert into orders (id, payer_account_id, account_id, payer_address, asset_id, chain_id, token_address, recipient_address, amount_micro, credit_micro, rate_ppm,
+       status, idempotency_key, idempotency_fingerprint, created_at, expires_at)
+     select gen_random_uuid(), $1, $1, $2, $3, $4, $5, $6, 900000000 + n, 900000000 + n, 1000000,
+       (case when n % 2 = 0 then 'pending' else 'confirming' end)::order_status, 'open ' || n, '\\x00', now(), now() + interval '30 minutes'
+     from generate_series(1, 10000) n`,
+    [setting.accountId, setting.payer, asset.assetId, asset.chainId, asset.tokenAddress, asset.recipientAddress],
+  )
+  const many = await callsOfRound()
+  expect(many.calls).toBe(none.calls)
+  expect(many.ms).toBeLessThan(1_000)
+  const amount = 900_005_000n
+  await chain.pay({ from: setting.payer, amount })
+  const withPayment = await callsOfRound()
+  expect(withPayment.ms).toBeLessThan(1_000)
+  await node.stop()
+  await database.sql(
+    `update orders set status = 'expired' where status in ('pending', 'confirming') and tx_hash is null`,
+  )
+}, 120_000)
+
+test('a watcher at rest looks at once when it is woken, and ends when it is stopped', async () => {
+  const { chain, database, asset } = setting
+  const watcher = startWatcher({
+    db: database.db,
+    clock: systemClock,
+    random: systemRandom,
+    reconcileMs: 1e9,
+    onTrouble: () => undefined,
+    chains: [watchedThrough([chain.rpcUrl], [asset])],
+    busyMs: 20,
+    idleMs: 3_600_000,
+  })
+  const { id, amount } = await setting.order()
+  await chain.pay({ from: setting.payer, amount })
+  await chain.mine(2)
+  watcher.wake(31_337n)
+  while ((await orderOf(database, id)).status !== 'completed') await new Promise((resolve) => setImmediate(resolve))
+  expect(watcher.status()).toMatchObject([{ healthy: true, stopped: false }])
+  await watcher.stop()
+}, 20_000)
