@@ -138,6 +138,16 @@ test('a poisoned flush that is also lost on the way comes to the same end', asyn
   expect([...lane.made.values()].every((times) => times === 1)).toBe(true)
 })
 
+test('a lane that comes back with an error of its own takes new reserves again', async () => {
+  const applier = applierOf()
+  lane.poison.add(1n)
+  lane.fates.push('lost before')
+  await expect(applier.submit(reserveOf(1n))).rejects.toMatchObject({ code: 'unavailable' })
+  await applier.drained(10_000)
+  expect(applier.failing).toBe(false)
+  expect((await applier.submit(reserveOf(2n))).status).toBe('reserved')
+})
+
 test('beyond its bound the queue refuses reserves as overloaded and still takes ends', async () => {
   const applier = applierOf({ queueMax: 3 })
   await applier.submit(reserveOf(1n))

@@ -133,8 +133,10 @@ class FlushingApplier implements Applier {
         if (error instanceof LaneLost) {
           this.#lost(batch, error)
           await pause(delayMs)
-        } else if (!isSerialization(error)) {
-          return this.#divide(batch, error)
+        } else {
+          // whatever it says, the lane answers: without this no reserve would be let through to find out
+          this.#failing = false
+          if (!isSerialization(error)) return this.#divide(batch, error)
         }
       }
     }

@@ -76,7 +76,8 @@ export function openLane(options: { url: string; processId: bigint; answerTimeou
           detail: detail ?? undefined,
         }))
       } catch (cause) {
-        if (cause instanceof LaneLost || isConnectionLost(cause) || isPassing(cause)) {
+        // what PostgreSQL did not say itself came from the line or the driver, in too many words to list
+        if (!(cause instanceof pg.DatabaseError) || isConnectionLost(cause) || isPassing(cause)) {
           drop(current)
           throw cause instanceof LaneLost ? cause : new LaneLost('the connection to the database was lost', { cause })
         }

@@ -4,6 +4,8 @@ export interface Load {
   readonly acknowledged: ReadonlyMap<bigint, number>
   /** Requests that were sent, answered or not. */
   readonly sent: number
+  /** What the last request that failed was told. */
+  readonly lastFailure: string
   /** Where the server is now; clients of a dead one try again until it moves. */
   baseUrl: string
   stop(): Promise<void>
@@ -20,6 +22,7 @@ const BACK_OFF_MS = 10
 export function startLoad(options: { baseUrl: string; keys: readonly string[]; clients: number }): Load {
   const acknowledged = new Map<bigint, number>()
   let sent = 0
+  let lastFailure = 'nothing'
   let stopped = false
 
   async function call(key: string, n: number): Promise<void> {
@@ -48,7 +51,10 @@ export function startLoad(options: { baseUrl: string; keys: readonly string[]; c
   async function client(number: number): Promise<void> {
     const key = options.keys[number % options.keys.length] ?? ''
     for (let n = number; !stopped; n += 1) {
-      await call(key, n).catch(() => new Promise((resolve) => setTimeout(resolve, BACK_OFF_MS)))
+      await call(key, n).catch((error: unknown) => {
+        lastFailure = String(error)
+        return new Promise((resolve) => setTimeout(resolve, BACK_OFF_MS))
+      })
     }
   }
 
@@ -56,6 +62,9 @@ export function startLoad(options: { baseUrl: string; keys: readonly string[]; c
     acknowledged,
     get sent() {
       return sent
+    },
+    get lastFailure() {
+      return lastFailure
     },
     baseUrl: options.baseUrl,
     async stop() {

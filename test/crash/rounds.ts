@@ -5,7 +5,7 @@ import pg from 'pg'
 import { vi } from 'vitest'
 import { exactTypes } from '../../src/db/database.ts'
 import type { DevelopmentFile } from '../../src/development/economy.ts'
-import { startPostgres } from '../../src/embedded/postgres.ts'
+import { type RunningPostgres, startPostgres } from '../../src/embedded/postgres.ts'
 import { databaseProcesses } from '../../src/embedded/processes.ts'
 import { type Load, startLoad } from './load.ts'
 import { type RunningServer, startServer } from './server.ts'
@@ -91,9 +91,10 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
       await client.end()
     }
   }
+  // a setting of the role wins over the command line of our PostgreSQL, for sessions that begin after it
   const setSynchronousCommit = async (how: 'set synchronous_commit = off' | 'reset synchronous_commit') => {
-    await query(`alter system ${how}`)
-    await query('select pg_reload_conf()')
+    await query(`alter role farebox ${how}`)
+    await query(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'farebox'`)
   }
   const serve = async (): Promise<RunningServer> => {
     if (!durable) await setSynchronousCommit('reset synchronous_commit')
@@ -101,28 +102,13 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
     if (!durable) await setSynchronousCommit('set synchronous_commit = off')
     return started
   }
-  const killDatabase = async () => {
-    const cluster = join(folder, 'pg', 'cluster')
-    for (const { pid } of await databaseProcesses(cluster)) {
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // ended by itself, since its leader was killed
-      }
-    }
-    await vi.waitFor(
-      async () => {
-        if ((await databaseProcesses(cluster)).length > 0) throw new Error('database processes are left')
-      },
-      { timeout: 30_000, interval: 5 },
-    )
-    await postgres.stop()
-  }
   const answered = (count: number) =>
     vi.waitFor(
       () => {
         if ((load?.acknowledged.size ?? 0) < count)
-          throw new Error(`only ${load?.acknowledged.size} of ${count} calls are answered`)
+          throw new Error(
+            `only ${load?.acknowledged.size} of ${count} calls are answered; the last failure: ${load?.lastFailure}\n${server?.lastWords()}`,
+          )
       },
       { timeout: 60_000, interval: 1 },
     )
@@ -138,7 +124,7 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
       await answered(load.acknowledged.size + ALIVE_CALLS + afterCalls)
       await Promise.all([
         victim === 'database' ? undefined : server.kill(),
-        victim === 'server' ? undefined : killDatabase(),
+        victim === 'server' ? undefined : killDatabase(postgres, join(folder, 'pg', 'cluster')),
       ])
       const known = new Map(load.acknowledged)
       if (victim !== 'server') postgres = await startDatabase()
@@ -148,7 +134,8 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
     }
     await answered(load.acknowledged.size + ALIVE_CALLS)
     await load.stop()
-    const leftBehind = await reaped(query)
+    // a lost end leaves a hold that its living server believes to be over: nobody flags that
+    const leftBehind = durable ? await reaped(query) : 0
     const { acknowledged, sent } = load
     lost.push(...(await notCharged(query, acknowledged)))
     return {
@@ -165,6 +152,24 @@ export async function runRounds(rounds: readonly Round[], { durable }: { durable
     await postgres.stop()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** Kills every process of the database at once, and returns when all are gone. */
+async function killDatabase(postgres: RunningPostgres, cluster: string): Promise<void> {
+  for (const { pid } of await databaseProcesses(cluster)) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // ended by itself, since its leader was killed
+    }
+  }
+  await vi.waitFor(
+    async () => {
+      if ((await databaseProcesses(cluster)).length > 0) throw new Error('database processes are left')
+    },
+    { timeout: 30_000, interval: 5 },
+  )
+  await postgres.stop()
 }
 
 type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>

@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url'
 /** A server process that listens. */
 export interface RunningServer {
   readonly baseUrl: string
+  /** The last of what it said, and whether it is gone. */
+  lastWords(): string
   /** Ends it at once, as a power cut would, and returns when it is gone. */
   kill(): Promise<void>
 }
@@ -56,5 +58,6 @@ export async function startServer(options: {
     await kill()
     throw error
   })
-  return { baseUrl, kill }
+  const lastWords = (): string => `${said.join('\n')}\n${child.exitCode ?? child.signalCode ?? 'running'}`
+  return { baseUrl, lastWords, kill }
 }
