@@ -18,6 +18,7 @@ import { migrateCommands } from './operator/migrate.ts'
 import { ownerCommands } from './operator/owner.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
+import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
 
@@ -86,6 +87,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   configCommands,
   accountCommands,
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
+  reviewCommands,
   ownerCommands,
   creditsCommands,
   holdCommands,

@@ -12,7 +12,6 @@ import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Random } from '../kernel/random.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
 import { heldByState } from '../ledger/held.ts'
 import { createHoldIds } from '../ledger/hold-ids.ts'
@@ -22,24 +21,9 @@ import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
-import type { Logger } from './logger.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
-
-/** Everything that a server is made of and that is not in its configuration. */
-export interface Surroundings {
-  readonly config: Config
-  readonly secrets: Pick<Secrets, 'rpcUrls' | 'providerKeys' | 'oidcClientSecrets'>
-  readonly databaseUrl: string
-  readonly pepper: Buffer
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
-  readonly version: string
-  readonly host: string
-  readonly pid: number
-  readonly isRunning: (pid: number) => boolean
-}
+import type { Surroundings } from './server-surroundings.ts'
 
 /** What the slices stand on, opened once for each process. */
 export interface Core {

@@ -5,7 +5,7 @@ import { sweepLapsed } from '../payments/orders/attempts.ts'
 import { openWatchedChains, type PaymentChains, paymentChains } from '../payments/watcher/port.ts'
 import { type ReconciliationReport, reconciliationReports } from '../payments/watcher/reconciliation/service.ts'
 import { startWatcher, type Watcher } from '../payments/watcher/worker.ts'
-import type { Surroundings } from './core.ts'
+import type { Surroundings } from './server-surroundings.ts'
 
 /** The chains that payments come in on, watched by this process. */
 export interface Payments {

@@ -48,6 +48,12 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   }
   every(everyMs.beat, 'the sign of life', () => processes.beat(deps.db, deps.processId, deps.ledger.oldestOpenHoldId))
   every(everyMs.reap, 'looking for what dead processes left behind', () => reap(deps))
+  // a server that starts after a crash says at once what the crash left
+  const first = reap(deps).then(
+    () => undefined,
+    (error: unknown) => deps.onTrouble('looking for what dead processes left behind failed; it is tried again', error),
+  )
+  running.add(first)
   every(everyMs.usedKeys, 'noting when keys were used', deps.flushUsedKeys)
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   const audit = () => auditLedger(deps.db).then(deps.onAudit)

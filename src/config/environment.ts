@@ -116,6 +116,12 @@ export const environmentTable = {
     secret: false,
     why: 'How long running calls may finish after SIGTERM, in milliseconds. What is left then becomes `usage_unknown`, never free.',
   }),
+  FAREBOX_REVIEW_ALONE_CREDITS: variable({
+    parser: text,
+    fallback: '100',
+    secret: false,
+    why: 'Up to how many Credits one operator may decide a payment review alone (`farebox review`). Above it a second operator has to confirm.',
+  }),
   FAREBOX_PROCESS_NAME: variable({
     parser: processName,
     fallback: undefined,

@@ -11,8 +11,8 @@ import {
   Tokens,
 } from './schema-fields.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
-import { Payments } from './schema-payments.ts'
 import { Oidc } from './schema-oidc.ts'
+import { Payments } from './schema-payments.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 

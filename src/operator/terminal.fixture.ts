@@ -22,6 +22,7 @@ import { migrateCommands } from './migrate.ts'
 import { ownerCommands } from './owner.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
+import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
 
 /** What a run of the program did. */
@@ -40,6 +41,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   configCommands,
   accountCommands,
   keyCommands(input),
+  reviewCommands,
   ownerCommands,
   creditsCommands,
   holdCommands,

@@ -1,0 +1,19 @@
+import type { Config, Secrets } from '../config/config.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Random } from '../kernel/random.ts'
+import type { Logger } from './logger.ts'
+
+/** Everything that a server is made of and that is not in its configuration. */
+export interface Surroundings {
+  readonly config: Config
+  readonly secrets: Pick<Secrets, 'rpcUrls' | 'providerKeys' | 'oidcClientSecrets'>
+  readonly databaseUrl: string
+  readonly pepper: Buffer
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly version: string
+  readonly host: string
+  readonly pid: number
+  readonly isRunning: (pid: number) => boolean
+}
