@@ -1,0 +1,96 @@
+import type { Refusal } from './refusal.ts'
+
+/** 404, 405, 408: what is not there. */
+export const missingThings = {
+  not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Not found',
+    message: 'There is nothing at this path.',
+    fix: 'See /openapi.json or /docs for every path.',
+  },
+  model_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Model not found',
+    message: 'There is no such model here.',
+    fix: 'GET /v1/models lists the models.',
+  },
+  call_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Call not found',
+    message: 'There is no such call.',
+    fix: 'GET /v1/calls lists the calls of this account.',
+  },
+  api_key_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'API key not found',
+    message: 'This account has no such API key.',
+    fix: 'GET /v1/me/api-keys lists the keys of this account with their ids.',
+  },
+  identity_provider_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Identity provider not found',
+    message: 'There is no identity provider of this name.',
+    fix: 'GET /v1/auth/oidc/providers lists the identity providers.',
+  },
+  session_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Session not found',
+    message: 'This account has no such session.',
+    fix: 'GET /v1/me/sessions lists the sessions of this account with their ids.',
+  },
+  agent_not_linked: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Agent not linked',
+    message: 'No such Agent is linked to this account.',
+    fix: 'GET /v1/me/agents lists the Agents of this account; POST /v1/me/agents links one.',
+  },
+  owner_link_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'No owner',
+    message: 'This Agent is linked to no owner.',
+    fix: 'There is nothing to leave; GET /v1/me names the owner while there is one.',
+  },
+  wallet_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Wallet not found',
+    message: 'This account has no such wallet.',
+    fix: 'GET /v1/me/wallets lists the wallets of this account.',
+  },
+  order_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Order not found',
+    message: 'There is no such order.',
+    fix: 'GET /v1/payments/orders lists the orders of this account.',
+  },
+  attempt_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Attempt not found',
+    message: 'This order has no such send attempt.',
+    fix: 'GET the order: payment_attempt_id names its current attempt.',
+  },
+  method_not_allowed: {
+    status: 405,
+    type: 'method_not_allowed_error',
+    phrase: 'Method not allowed',
+    message: 'This path does not take this method.',
+    fix: 'The Allow header lists the methods.',
+  },
+  request_timeout: {
+    status: 408,
+    type: 'invalid_request_error',
+    phrase: 'Request timeout',
+    message: 'The request did not arrive in time.',
+    fix: 'Send the whole request without long pauses.',
+  },
+} as const satisfies Record<string, Refusal>

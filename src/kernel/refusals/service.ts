@@ -1,0 +1,76 @@
+import type { Refusal } from './refusal.ts'
+
+/** 502 to 504, 500: a provider or this server failed. */
+export const serviceFailures = {
+  upstream_failed: {
+    status: 502,
+    type: 'upstream_error',
+    phrase: 'Provider failed',
+    message: 'The provider failed before it gave an answer. Nothing was charged.',
+    fix: 'Try again; if it lasts, choose another model.',
+  },
+  upstream_refused: {
+    status: 400,
+    type: 'upstream_error',
+    phrase: 'Provider refused the request',
+    message: 'The provider refused the request. Nothing was charged.',
+    fix: "The message carries the provider's reason; correct the request.",
+  },
+  upstream_interrupted: {
+    status: 502,
+    type: 'upstream_error',
+    phrase: 'Provider answer broke off',
+    message: "The provider's answer broke off.",
+    fix: "The call's cost is settled or listed under GET /v1/credits/settlements; keep the request id.",
+  },
+  upstream_timeout: {
+    status: 504,
+    type: 'upstream_error',
+    phrase: 'Provider timed out',
+    message:
+      'The provider did not answer in time. Its usage is unknown, so the hold stays until the operator resolves it.',
+    fix: 'Keep the request id; the hold is listed under GET /v1/credits/settlements.',
+  },
+  usage_unknown: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Usage unknown',
+    message: 'The cost of this call is unknown, which is not zero. Only the operator can resolve it.',
+    fix: 'Give the operator the request id.',
+  },
+  overloaded: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Overloaded',
+    message: 'The server has more work than it may queue. Nothing was charged.',
+    fix: 'Try again as Retry-After says.',
+  },
+  asset_unavailable: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Asset unavailable',
+    message: 'This asset cannot be paid with right now: it is paused, or its network cannot be reached.',
+    fix: 'Try again later, or choose another asset of GET /v1/payments/options. Do not pay without an order.',
+  },
+  unavailable: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Temporarily unavailable',
+    message: 'The database cannot be reached, so nothing can be billed and no call is made.',
+    fix: 'Try again as Retry-After says.',
+  },
+  shutting_down: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Shutting down',
+    message: 'This server is shutting down. Nothing was charged.',
+    fix: 'Try again: another process will answer.',
+  },
+  internal_error: {
+    status: 500,
+    type: 'api_error',
+    phrase: 'Internal error',
+    message: 'Something failed on our side. Give the request id to the operator.',
+    fix: 'The operator finds the cause in the log by the request id.',
+  },
+} as const satisfies Record<string, Refusal>
