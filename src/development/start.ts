@@ -83,7 +83,6 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     step('serving', serving.address)
     const baseUrl = config.publicUrl ?? serving.address
     const { owner, agent, said } = await openingCredits(serving.address, chain, people)
-    step('Credits', said)
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
@@ -99,6 +98,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
       owner,
       agent,
     })
+    step('Credits', said)
     around.write(welcome(baseUrl, config.dataFolder, people))
     await serving.ended
     around.write('Stopped. Everything is kept in the data folder; npm start goes on from here.\n')

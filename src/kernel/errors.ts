@@ -7,7 +7,7 @@ import { missingThings } from './refusals/missing.ts'
 import type { Refusal } from './refusals/refusal.ts'
 import { serviceFailures } from './refusals/service.ts'
 
-export type { ErrorType, Refusal } from './refusals/refusal.ts'
+export type { Refusal } from './refusals/refusal.ts'
 
 /**
  * Every refusal the API can answer with (spec 7, decisions 0). docs/errors.md is generated from it and a

@@ -34,13 +34,15 @@ export async function startServer(options: {
   })
   const said: string[] = []
   const exited = once(child, 'exit')
+  let address = ''
   const listening = new Promise<string>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
       if (!stream) continue
       createInterface({ input: stream }).on('line', (line) => {
         if (said.push(line) > 100) said.shift()
-        const address = /^✔ serving\s+(http:\S+)/.exec(line)?.[1]
-        if (address !== undefined) resolve(address)
+        address = /^✔ serving\s+(http:\S+)/.exec(line)?.[1] ?? address
+        // the economy is whole once its Credits are bought
+        if (/^✔ Credits/.test(line)) resolve(address)
       })
     }
   })

@@ -86,11 +86,29 @@ function inspect(frame: string, seen: StreamSeen, includeUsage: boolean): string
   return JSON.stringify(parsed)
 }
 
-/** The kind of an error that a provider reported in its stream. Its own words may repeat its key or the prompt, so they stay there. */
+/** Kinds of errors that providers of this protocol report. Any other word of theirs could repeat a key or the prompt. */
+const reportedKinds = new Set([
+  'api_error',
+  'content_filter',
+  'context_length_exceeded',
+  'insufficient_quota',
+  'internal_error',
+  'invalid_request_error',
+  'model_overloaded',
+  'overloaded_error',
+  'rate_limit_error',
+  'rate_limit_exceeded',
+  'server_error',
+  'service_unavailable',
+  'timeout',
+  'tokens',
+])
+
+/** The kind of an error that a provider reported in its stream, and nothing else of it. */
 function reportedError(error: unknown): string {
   const { type, code } =
     typeof error === 'object' && error !== null ? (error as { type?: unknown; code?: unknown }) : {}
-  const kind = [code, type].find((value) => typeof value === 'string' && /^[a-z_]{1,60}$/.test(value))
+  const kind = [code, type].find((value) => typeof value === 'string' && reportedKinds.has(value))
   return `the provider reported an error inside its answer${kind === undefined ? '' : `: ${String(kind)}`}`
 }
 
