@@ -16,6 +16,26 @@ export function scrubbed(line: string): string {
 }
 
 /**
+ * Collects lines until the event loop comes round and writes them together: one system call for many requests.
+ * `flush` writes what is left, for the end of the process.
+ */
+export function inTurns(write: (text: string) => void): { write(line: string): void; flush(): void } {
+  let waiting = ''
+  const flush = (): void => {
+    const text = waiting
+    waiting = ''
+    if (text !== '') write(text)
+  }
+  return {
+    write(line) {
+      if (waiting === '') setImmediate(flush)
+      waiting += line
+    },
+    flush,
+  }
+}
+
+/**
  * A JSON logger that says only what it was handed by name: no bodies, no headers, no addresses with their
  * query. What is written goes through `scrubbed` first.
  */

@@ -1,6 +1,6 @@
 import type { Config, Secrets } from '../config/config.ts'
 import { type App, createApp } from './app.ts'
-import { createLogger } from './logger.ts'
+import { createLogger, inTurns } from './logger.ts'
 
 import type { ProgramSurroundings } from './surroundings.ts'
 
@@ -18,7 +18,8 @@ export async function serve(
   settings: { config: Config; secrets: Secrets; databaseUrl: string; pepper: Buffer; logLevel: string },
 ): Promise<Serving> {
   const { config } = settings
-  const logger = createLogger({ level: settings.logLevel, write: around.write })
+  const lines = inTurns(around.write)
+  const logger = createLogger({ level: settings.logLevel, write: lines.write })
   const app = await createApp({ ...around, ...settings, logger })
   const metricsServer =
     config.metricsPort === undefined ? undefined : await listenForMetrics(app, config.host, config.metricsPort)
@@ -38,6 +39,7 @@ export async function serve(
       app.stop(config.drainMs).then(() => {
         metricsServer?.close()
         logger.info('stopped')
+        lines.flush()
         resolve()
       }, reject)
     })
