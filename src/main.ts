@@ -18,6 +18,7 @@ import { migrateCommands } from './operator/migrate.ts'
 import { ownerCommands } from './operator/owner.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
+import { reconcileCommands } from './operator/reconcile.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
@@ -87,6 +88,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   configCommands,
   accountCommands,
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
+  reconcileCommands,
   reviewCommands,
   ownerCommands,
   creditsCommands,

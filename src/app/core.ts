@@ -21,7 +21,7 @@ import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMetrics, type Metrics, samplePayments } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
 
@@ -91,6 +91,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   })
   const ledger = createLedger(applier, holdIds)
   const models = new Map(config.models.map((model) => [model.id, model]))
+  const payments = openPayments(around, db, onTrouble)
+  samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
   return {
     around,
     db,
@@ -107,7 +109,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
       sessions: sessionAuthenticator({ db, tokens }),
     }),
     limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
-    payments: openPayments(around, db, onTrouble),
+    payments,
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
     ending: new AbortController(),

@@ -10,6 +10,12 @@ export interface Sampled {
   readonly heldMicro: () => Promise<Record<'in_flight' | 'usage_unknown' | 'pending_settlement', number>>
 }
 
+/** How payments stand, by asset and by chain. */
+export interface PaymentsSampled {
+  readonly reports: () => Promise<ReadonlyArray<{ assetId: string; ok: boolean; drift: bigint; at: Date | undefined }>>
+  readonly status: () => ReadonlyArray<{ chainId: bigint; healthy: boolean; behind: bigint }>
+}
+
 /** Everything that the server counts. No label ever names an account, a key or a request. */
 export interface Metrics {
   readonly registry: Registry
@@ -133,4 +139,40 @@ function sampleInto(registry: Registry, sampled: Sampled): void {
       for (const [state, micro] of Object.entries(await sampled.heldMicro())) this.set({ state }, micro)
     },
   })
+}
+
+/** Gauges of payments: joined when the chains are open, which is after the first metrics are. */
+export function samplePayments(registry: Registry, { reports, status }: PaymentsSampled): void {
+  const gauge = (name: string, help: string, label: string, read: () => Promise<Array<readonly [string, number]>>) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [registry],
+      async collect() {
+        for (const [value, number] of await read()) this.set({ [label]: value }, number)
+      },
+    })
+  const compared = async () => await reports().catch(() => [])
+  gauge(
+    'farebox_reconciliation_ok',
+    'Whether received and credited agree and were compared lately: must be 1',
+    'asset',
+    async () => (await compared()).map(({ assetId, ok }) => [assetId, ok ? 1 : 0]),
+  )
+  gauge('farebox_reconciliation_drift_micro', 'Received less what is recorded: must be 0', 'asset', async () =>
+    (await compared()).map(({ assetId, drift }) => [assetId, Number(drift)]),
+  )
+  gauge(
+    'farebox_reconciliation_timestamp_seconds',
+    'When received and credited were last compared',
+    'asset',
+    async () => (await compared()).map(({ assetId, at }) => [assetId, (at?.getTime() ?? 0) / 1000]),
+  )
+  gauge('farebox_chain_healthy', 'Whether the nodes of a chain answer and agree', 'chain', async () =>
+    status().map(({ chainId, healthy }) => [String(chainId), healthy ? 1 : 0]),
+  )
+  gauge('farebox_chain_blocks_behind', 'Blocks of a chain still to be read', 'chain', async () =>
+    status().map(({ chainId, behind }) => [String(chainId), Number(behind)]),
+  )
 }

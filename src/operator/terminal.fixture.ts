@@ -22,6 +22,7 @@ import { migrateCommands } from './migrate.ts'
 import { ownerCommands } from './owner.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
+import { reconcileCommands } from './reconcile.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
 
@@ -41,6 +42,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   configCommands,
   accountCommands,
   keyCommands(input),
+  reconcileCommands,
   reviewCommands,
   ownerCommands,
   creditsCommands,

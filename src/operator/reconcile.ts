@@ -1,0 +1,44 @@
+import { inCredits } from '../kernel/money.ts'
+import { reconciliationReports } from '../payments/watcher/reconciliation/service.ts'
+import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { withJson } from './options.ts'
+import { print, table } from './output.ts'
+import type { AddCommands } from './program.ts'
+import { withDatabase } from './session.ts'
+import { comparedAssets } from './store/reconciliations.ts'
+
+/** `farebox reconcile`: what the chain shows that we received, beside what was credited for it. */
+export const reconcileCommands: AddCommands = (program, around) => {
+  withJson(
+    program
+      .command('reconcile')
+      .description('show what was received on chain against what was credited; exit code 1 on any difference'),
+  ).action(async (options: { json?: boolean }) => {
+    const reports = await withDatabase(around, 'reading the comparisons', async ({ db }) =>
+      reconciliationReports(db, await comparedAssets(db), around.clock.now()),
+    )
+    const rows = reports.map((report) => [
+      report.assetId,
+      report.ok ? 'ok' : 'NOT OK',
+      inCredits(report.received),
+      inCredits(report.credited),
+      inCredits(report.unmatched),
+      inCredits(report.drift),
+      report.detail,
+    ])
+    const head = ['ASSET', 'STATE', 'RECEIVED', 'CREDITED', 'NOT CREDITED', 'DRIFT', 'DETAIL']
+    print(around, options, {
+      data: { assets: reports },
+      text:
+        reports.length === 0
+          ? 'Nothing was compared yet: a running server compares every few minutes.'
+          : `${table(head, rows, ['RECEIVED', 'CREDITED', 'NOT CREDITED', 'DRIFT'])}\n\nAmounts are units of the asset.`,
+    })
+    if (reports.some(({ ok }) => !ok)) {
+      throw new OperatorFault(
+        exitCodes.failed,
+        'What the chain shows and what was credited differ, or the comparison is old. See `farebox review list` and /readyz before anything is corrected.',
+      )
+    }
+  })
+}
