@@ -1,9 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, renameSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, beforeAll, vi } from 'vitest'
 import { type RunningPostgres, startPostgres } from './postgres.ts'
@@ -76,10 +77,50 @@ export async function mentions(folder: string): Promise<string[]> {
   return found.filter((line) => line !== '')
 }
 
+const project = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '')
+
+/**
+ * The project's folder for a process of another user: a copy by hard links where that user cannot reach the project
+ * itself, such as a clone in somebody's private folder.
+ */
+export function reachableBy(prefix: readonly string[]): string {
+  const [program = 'true', ...rest] = [...prefix, 'test', '-r', join(project, 'package.json')]
+  try {
+    execFileSync(program, rest, { stdio: 'ignore' })
+    return project
+  } catch {
+    const copy = join(top, 'project')
+    if (!existsSync(copy)) {
+      const partial = join(top, 'project.partial')
+      execFileSync('cp', ['-al', project, partial])
+      chmodSync(partial, 0o755)
+      renameSync(partial, copy)
+    }
+    return copy
+  }
+}
+
 /** What a script run by another process imports. */
 export const modules = {
   postgres: new URL('./postgres.ts', import.meta.url).href,
   pg: import.meta.resolve('pg'),
+}
+
+/** Starts the database of an `owner` as this user, in a process of its own, and counts the rows that are in it. */
+export function paidRows(dataFolder: string, root: string): number {
+  const at = (path: string): string => path.replace(project, root)
+  const script = `
+    import { startPostgres } from ${JSON.stringify(at(modules.postgres))}
+    import pg from ${JSON.stringify(at(modules.pg))}
+    const postgres = await startPostgres({ dataFolder: process.argv[1], log() {}, environment: process.env })
+    const client = new pg.Client(postgres.url('postgres', 'postgres'))
+    await client.connect()
+    const { rows } = await client.query('select count(*)::int as rows from paid')
+    await client.end()
+    await postgres.stop()
+    console.log(rows[0].rows)`
+  const args = ['--input-type=module', '-e', script, dataFolder]
+  return Number(execFileSync(at(process.execPath), args, { cwd: root, encoding: 'utf8' }))
 }
 
 /** Another server process: it starts the database, then commits rows for ever and prints each acknowledged one. */
@@ -87,10 +128,12 @@ export function owner(
   dataFolder: string,
   environment: Record<string, string | undefined>,
   prefix: string[] = [],
+  root = project,
 ): ChildProcess {
+  const at = (path: string): string => path.replace(project, root)
   const script = `
-    import { startPostgres } from ${JSON.stringify(modules.postgres)}
-    import pg from ${JSON.stringify(modules.pg)}
+    import { startPostgres } from ${JSON.stringify(at(modules.postgres))}
+    import pg from ${JSON.stringify(at(modules.pg))}
     const postgres = await startPostgres({ dataFolder: process.argv[1], log() {}, environment: process.env })
     const client = new pg.Client(postgres.url('postgres', 'postgres'))
     await client.connect()
@@ -100,8 +143,9 @@ export function owner(
       await client.query('insert into paid values ($1)', [id])
       console.log(id)
     }`
-  const [program = '', ...rest] = [...prefix, process.execPath, '--input-type=module', '-e', script, dataFolder]
+  const [program = '', ...rest] = [...prefix, at(process.execPath), '--input-type=module', '-e', script, dataFolder]
   const child = spawn(program, rest, {
+    cwd: root,
     env: environment as NodeJS.ProcessEnv,
     stdio: ['ignore', 'pipe', 'inherit'],
   })

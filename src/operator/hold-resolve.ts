@@ -146,7 +146,7 @@ function refuseUnlessUnknown(hold: HoldRow): void {
   if (hold.flag === 'shortfall') {
     throw new OperatorFault(
       exitCodes.conflict,
-      `Hold ${hold.id} is a shortfall: its cost is known (${amount(hold.actual_micro ?? 0n)}) and more than its payers had. It cannot be resolved here: they authorize it, by POST /v1/credits/settlements/${hold.request_id}/authorize.`,
+      `Hold ${hold.id} is a shortfall: its cost is known (${amount(hold.actual_micro ?? 0n)}) and more than its payers had. It cannot be resolved here: the rest is its payers' to agree to.`,
     )
   }
 }

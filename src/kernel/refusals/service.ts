@@ -21,7 +21,7 @@ export const serviceFailures = {
     type: 'upstream_error',
     phrase: 'Provider answer broke off',
     message: "The provider's answer broke off.",
-    fix: "The call's cost is settled or listed under GET /v1/credits/settlements; keep the request id.",
+    fix: "GET /v1/calls shows what the call cost, or that its usage is unknown; keep the request id.",
   },
   upstream_timeout: {
     status: 504,
@@ -29,7 +29,7 @@ export const serviceFailures = {
     phrase: 'Provider timed out',
     message:
       'The provider did not answer in time. Its usage is unknown, so the hold stays until the operator resolves it.',
-    fix: 'Keep the request id; the hold is listed under GET /v1/credits/settlements.',
+    fix: 'Keep the request id; GET /v1/calls?status=usage_unknown lists the call until it is resolved.',
   },
   usage_unknown: {
     status: 409,
