@@ -21,7 +21,7 @@ export const serviceFailures = {
     type: 'upstream_error',
     phrase: 'Provider answer broke off',
     message: "The provider's answer broke off.",
-    fix: "GET /v1/calls shows what the call cost, or that its usage is unknown; keep the request id.",
+    fix: 'GET /v1/calls shows what the call cost, or that its usage is unknown; keep the request id.',
   },
   upstream_timeout: {
     status: 504,
