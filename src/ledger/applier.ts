@@ -119,8 +119,6 @@ class FlushingApplier implements Applier {
       this.#inFlight = batch.length
       await this.#flush(batch)
       this.#inFlight = 0
-      // what arrived while the flush was on its way is read first: fuller flushes cost less for each operation
-      await turn()
     }
     this.#running = false
     for (const wake of this.#idle.splice(0)) wake()
@@ -225,8 +223,5 @@ const isSerialization = (error: unknown): boolean => {
   const code = (error as { code?: unknown } | null)?.code
   return code === '40001' || code === '40P01'
 }
-
-/** One turn of the event loop. */
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
