@@ -180,6 +180,18 @@ async function live(happenings: readonly Happening[]): Promise<Life> {
   return life
 }
 
+const paidWithoutAHash: Happening[] = [
+  { what: 'reserve', order: 0, hash: 0 },
+  { what: 'pay', amount: 1, hash: 0, direct: true },
+  { what: 'settle', hash: 0 },
+]
+const decidedByAnOperator: Happening[] = [
+  { what: 'reserve', order: 0, hash: 0 },
+  { what: 'pay', amount: 2, hash: 0, direct: true },
+  { what: 'settle', hash: 0 },
+  { what: 'credit', order: 0, hash: 0 },
+]
+
 test('whatever happens in whatever order: Credits are those of completed orders and of operators, and no payment is forgotten', async () => {
   let completed = 0
   let operated = 0
@@ -209,10 +221,10 @@ test('whatever happens in whatever order: Credits are those of completed orders 
       completed += Number(sums?.done)
       operated += operatorMicro > 0n ? 1 : 0
     }),
-    { numRuns: 60 },
+    // The examples make sure that every run reaches what it is about; what chance adds differs from run to run.
+    { numRuns: 60, examples: [[paidWithoutAHash], [decidedByAnOperator]] },
   )
   expect(await it.audit()).toEqual([])
-  // the runs reached what they are about
-  expect(completed).toBeGreaterThan(5)
+  expect(completed).toBeGreaterThan(0)
   expect(operated).toBeGreaterThan(0)
 }, 120_000)
