@@ -102,6 +102,7 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
   union all
   select 'open_hold_without_process', 'hold ' || h.id, 'a live process or a flag', 'neither'
   from open_holds h left join processes p on p.id = h.process_id
-  where not exists (select from hold_flags f where f.hold_id = h.id)
+  -- without a process id it is detached: its work is carried on from process to process
+  where h.process_id is not null and not exists (select from hold_flags f where f.hold_id = h.id)
     and (p.id is null or p.heartbeat_at < now() - interval '10 minutes')
 $$;

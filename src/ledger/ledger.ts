@@ -37,7 +37,7 @@ export interface Ledger {
   end(operation: Capture | Void | MarkUnknown): Promise<Ended>
   /** No hold of this process that is open, or may yet come to be, has a smaller id. */
   readonly oldestOpenHoldId: bigint
-  /** Ids of all holds that this process opened and did not end. */
+  /** Ids of all holds that this process opened, did not end and did not detach. */
   readonly openHoldIds: Iterable<bigint>
   readonly applier: Applier
 }
@@ -92,6 +92,7 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
             amountMicro !== undefined && amountMicro >= operation.minimumMicro && amountMicro <= operation.wantedMicro,
             `hold ${operation.holdId} is out of its bounds`,
           )
+          if (operation.detached === true) open.delete(operation.holdId)
           return { kind: 'reserved', reserveMicro: amountMicro as Microcredits, availableMicro: available }
         }
         open.delete(operation.holdId)

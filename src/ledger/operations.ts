@@ -21,6 +21,11 @@ export interface Reserve {
   readonly subject: string
   /** Kept with the hold for people to read: prices and bounds, never prompts. */
   readonly detail: unknown
+  /**
+   * True for work that outlives its process, such as a task: the hold stays as it is when the process ends, and
+   * whoever carries the work on ends it.
+   */
+  readonly detached?: boolean
 }
 
 /** Takes what the work cost out of the hold and gives the rest back. */
@@ -108,7 +113,7 @@ export function wireForm(operation: Operation, processId: bigint): Record<string
         minimum_micro: Number(operation.minimumMicro),
         category: operation.category,
         subject: operation.subject,
-        process_id: Number(processId),
+        process_id: operation.detached === true ? null : Number(processId),
         detail: operation.detail,
       }
     case 'capture':

@@ -4,10 +4,11 @@ import { systemClock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { microcredits } from '../../kernel/money.ts'
 import { createApplier } from '../../ledger/applier.ts'
+import { auditLedger } from '../../ledger/audit.ts'
 import { createHoldIds } from '../../ledger/hold-ids.ts'
 import { openLane } from '../../ledger/lane.ts'
 import { createLedger, type Ledger } from '../../ledger/ledger.ts'
-import { openCall } from './lifecycle.ts'
+import { heldCall, openCall, openCallAs } from './lifecycle.ts'
 
 let database: TestDatabase
 let ledger: Ledger
@@ -224,4 +225,34 @@ test.each([
   await database.sql(change)
   expect((await refusalOf(open(1))).code).toBe(code)
   expect(await buckets()).toEqual([{ posted: 1000, held: 0 }])
+})
+
+test('the hold of detached work outlives its process and is ended by another one', async () => {
+  const callId = await ledger.nextHoldId()
+  await openCallAs({ ledger, paymentHint: () => ({}) }, callId, {
+    caller: { accountId: owner, credential: { kind: 'api_key', id: keys.plain } },
+    requestId: `detached ${owner}`,
+    category: 'image',
+    subject: 'm',
+    wantedMicro: microcredits(100n),
+    minimumMicro: microcredits(100n),
+    detail: {},
+    detached: true,
+  })
+  expect([...ledger.openHoldIds]).not.toContain(callId)
+  const rows = await database.sql('select process_id from holds where id = $1', [callId])
+  expect(rows).toEqual([{ process_id: null }])
+  const complaints = await auditLedger(database.db)
+  expect(complaints.filter(({ subject }) => subject === `hold ${callId}`)).toEqual([])
+
+  const other = openLane({ url: database.url, processId: 2n, answerTimeoutMs: 10_000 })
+  const applier = createApplier({ lane: other, clock: systemClock, batchMax: 512, queueMax: 100, patienceMs: 10_000 })
+  const elsewhere = createLedger(applier, await createHoldIds(database.db))
+  const end = { actualMicro: microcredits(40n), outcome: 'success' as const, usage: {} }
+  expect(await heldCall(elsewhere, callId).capture(end)).toMatchObject({ state: 'settled', chargedMicro: 40n })
+  expect(await heldCall(ledger, callId).release()).toMatchObject({ chargedMicro: 0n })
+  expect(await database.sql('select kind from hold_resolutions where hold_id = $1', [callId])).toEqual([
+    { kind: 'captured' },
+  ])
+  await elsewhere.applier.close()
 })

@@ -16,6 +16,8 @@ export interface CallRequest {
   readonly minimumMicro: Microcredits
   /** Price snapshot and bounds, kept with the call. Never prompts. */
   readonly detail: unknown
+  /** True for work that outlives its process: `heldCall` ends it, in whichever process the work ends. */
+  readonly detached?: boolean
 }
 
 /** How the money of a call stands once its end is durable. */
@@ -26,17 +28,21 @@ export interface Settled {
   readonly availableMicro: Microcredits
 }
 
-/** A call whose money is held. Exactly one of the three ends must be called, once the work's end is known. */
-export interface OpenCall {
-  readonly callId: bigint
-  readonly reserveMicro: Microcredits
-  readonly availableMicro: Microcredits
+/** The ends of a call whose money is held. Exactly one must be called, once the work's end is known. */
+export interface HeldCall {
   /** The work was done and its cost is known. */
   capture(end: { actualMicro: Microcredits; outcome: Outcome; usage: unknown }): Promise<Settled>
   /** The work was not done and costs nothing. */
   release(): Promise<Settled>
   /** The work was begun and its cost cannot be known. */
   unknown(reason: string): Promise<Settled>
+}
+
+/** A call whose money was just held. */
+export interface OpenCall extends HeldCall {
+  readonly callId: bigint
+  readonly reserveMicro: Microcredits
+  readonly availableMicro: Microcredits
 }
 
 /** What the 402 answers of billed endpoints say about paying, by how many microcredits are missing. */
@@ -54,7 +60,15 @@ export interface CallsDeps {
  * `account_banned`, `account_deactivated`, `overloaded`, `unavailable`, `shutting_down`.
  */
 export async function openCall({ ledger, paymentHint }: CallsDeps, request: CallRequest): Promise<OpenCall> {
-  const callId = await ledger.nextHoldId()
+  return openCallAs({ ledger, paymentHint }, await ledger.nextHoldId(), request)
+}
+
+/** As openCall, with an id taken from the ledger before, so that what names the call can be written before it is held. */
+export async function openCallAs(
+  { ledger, paymentHint }: CallsDeps,
+  callId: bigint,
+  request: CallRequest,
+): Promise<OpenCall> {
   const held = await ledger.reserve({
     holdId: callId,
     requestId: request.requestId,
@@ -65,6 +79,7 @@ export async function openCall({ ledger, paymentHint }: CallsDeps, request: Call
     category: request.category,
     subject: request.subject,
     detail: request.detail,
+    detached: request.detached === true,
   })
   if (held.kind !== 'reserved') throw refusal(held, request.minimumMicro, paymentHint)
 
@@ -72,6 +87,16 @@ export async function openCall({ ledger, paymentHint }: CallsDeps, request: Call
     callId,
     reserveMicro: held.reserveMicro,
     availableMicro: held.availableMicro,
+    ...heldCall(ledger, callId),
+  }
+}
+
+/**
+ * The ends of a call that was held before, here or in another process. Each end is safe to repeat: what already
+ * ended stays as it ended, and `chargedMicro` is then undefined.
+ */
+export function heldCall(ledger: Ledger, callId: bigint): HeldCall {
+  return {
     async capture({ actualMicro, outcome, usage }) {
       const { kind, availableMicro } = await ledger.end({
         operation: 'capture',
