@@ -1,0 +1,91 @@
+import type { JsonObject } from './provider.ts'
+
+/** One picture or film to be made, as a provider gets it. */
+export interface MediaJob {
+  readonly type: 'image' | 'video'
+  /** The model's name at the provider. */
+  readonly model: string
+  /** What the client asked for, in the fields of our own API; fields that we do not know are forwarded. */
+  readonly input: JsonObject
+  /** Our id of this attempt: sent as idempotency key or reference where the provider takes one, so that a job can be found again. */
+  readonly attemptId: string
+  /** Where the provider may report the end; undefined: it is polled. */
+  readonly callbackUrl: string | undefined
+  /** Aborted when the server must end. */
+  readonly signal?: AbortSignal
+}
+
+/** A file that a provider made: its bytes, or where they can be fetched. */
+export type MediaFile =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'url'; readonly url: string }
+
+/** A job that is over. `units`: what the provider counted (images, seconds); undefined: it did not say. */
+export type MediaEnd =
+  | { readonly kind: 'succeeded'; readonly files: readonly MediaFile[]; readonly units: number | undefined }
+  | {
+      readonly kind: 'failed'
+      readonly code: string
+      readonly message: string
+      /** Whether the provider charges for it; undefined: it cannot be known. */
+      readonly billed: boolean | undefined
+    }
+
+/**
+ * How a submission ended, by what it means for money:
+ * `refused`   no job was made and nothing is owed;
+ * `lost`      it was sent and whether a job exists cannot be known;
+ * `accepted`  a job exists under this id;
+ * else it is over already.
+ */
+export type Submitted =
+  | {
+      readonly kind: 'refused'
+      readonly status: number | undefined
+      readonly message: string
+      readonly retryable: boolean
+      readonly retryAfterMs?: number
+    }
+  | { readonly kind: 'lost'; readonly message: string }
+  | { readonly kind: 'accepted'; readonly providerJobId: string; readonly nextPollMs: number | undefined }
+  | MediaEnd
+
+/** How a job stands. `unreachable` says nothing about it: ask again. `missing`: the provider knows no such job. */
+export type JobState =
+  | {
+      readonly kind: 'running'
+      readonly state: 'queuing' | 'generating'
+      /** 0 to 1. */
+      readonly progress: number | undefined
+      readonly nextPollMs: number | undefined
+    }
+  | { readonly kind: 'unreachable'; readonly message: string }
+  | { readonly kind: 'missing' }
+  | MediaEnd
+
+/** What a provider sent to our callback address, its authenticity checked by the adapter. */
+export interface Callback {
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: Uint8Array
+}
+
+/** A place that makes pictures or films. No method rejects: every ending is a value. */
+export interface MediaProvider {
+  submit(job: MediaJob): Promise<Submitted>
+  poll(providerJobId: string): Promise<JobState>
+  /** Looks for the job of an attempt whose submission was lost; undefined where the provider offers no such look. */
+  readonly find:
+    | ((
+        attemptId: string,
+      ) => Promise<
+        Submitted | { readonly kind: 'missing' } | { readonly kind: 'unreachable'; readonly message: string }
+      >)
+    | undefined
+  /** Asks the provider to stop; its word on the end comes by `poll`. undefined where it cannot be asked. */
+  readonly cancel: ((providerJobId: string) => Promise<void>) | undefined
+  /** Reads a callback; undefined when it is not authentic or says nothing of a job. */
+  readonly readCallback:
+    | ((callback: Callback) => { readonly providerJobId: string; readonly state: JobState } | undefined)
+    | undefined
+  close(): Promise<void>
+}
