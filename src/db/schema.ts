@@ -54,7 +54,7 @@ export type ResolutionKind = "captured" | "voided";
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
-export type TransferKind = "capture" | "expiry" | "grant" | "refund";
+export type TransferKind = "capture" | "expiry" | "grant" | "refund" | "reversal";
 
 export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
 
@@ -166,7 +166,26 @@ export interface ChainCursors {
   head_at: Timestamp;
   head_block: bigint;
   safe_block: bigint;
+  stopped: string | null;
+  stopped_at: Timestamp | null;
   updated_at: Generated<Timestamp>;
+}
+
+export interface ChainLeases {
+  behind: bigint;
+  chain_id: bigint;
+  healthy: boolean;
+  holder: string;
+  read_at: Timestamp | null;
+  trouble: string | null;
+  until: Timestamp;
+}
+
+export interface ChainReads {
+  chain_id: bigint;
+  read_to: bigint;
+  recipient: string;
+  token_address: string;
 }
 
 export interface ChainReceipts {
@@ -358,6 +377,7 @@ export interface Orders {
   rate_ppm: bigint;
   received_micro: bigint | null;
   recipient_address: string;
+  review_hold_id: bigint | null;
   review_opened_at: Timestamp | null;
   review_reason: string | null;
   review_resolution: string | null;
@@ -438,6 +458,7 @@ export interface Reconciliations {
   drift: Numeric;
   id: Generated<bigint>;
   received: Numeric;
+  recipients: string | null;
   unmatched: Numeric;
 }
 
@@ -498,6 +519,8 @@ export interface DB {
   budgets: Budgets;
   chain_blocks: ChainBlocks;
   chain_cursors: ChainCursors;
+  chain_leases: ChainLeases;
+  chain_reads: ChainReads;
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
   challenges: Challenges;

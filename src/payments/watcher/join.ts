@@ -41,10 +41,7 @@ async function joinExactly(deps: WatcherDeps, tx: Tx, transfer: store.Transfer):
   const amountMicro = BigInt(transfer.amount)
   const before = transfer.order_id === null ? undefined : await orders.lock(tx, transfer.order_id)
   if (before?.tx_hash === transfer.tx_hash && before.status !== 'confirming') {
-    // its order is in review, or was credited for it: it takes up its place again
-    await store.mark(tx, transfer, {
-      state: before.status === 'completed' ? 'credited' : 'matched',
-    })
+    await takeUpPlace(tx, transfer, before)
     return true
   }
   if (amountMicro > MICROCREDITS_MAX) return false
@@ -65,6 +62,17 @@ async function joinExactly(deps: WatcherDeps, tx: Tx, transfer: store.Transfer):
     return true
   }
   return false
+}
+
+/** A transfer that a reorganisation brings back, after its order was credited for it, reviewed, or closed by an operator. */
+async function takeUpPlace(tx: Tx, transfer: store.Transfer, order: orders.Order): Promise<void> {
+  if (order.status === 'completed') return store.mark(tx, transfer, { state: 'credited' })
+  if (order.status === 'review_required') return store.mark(tx, transfer, { state: 'matched' })
+  await store.mark(tx, transfer, {
+    state: 'unmatched',
+    order_id: null,
+    note: `order ${order.id} was closed without it`,
+  })
 }
 
 async function decide(deps: WatcherDeps, tx: Tx, watched: WatchedChain, transfer: store.Transfer): Promise<void> {
