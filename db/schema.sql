@@ -219,6 +219,8 @@ create table chain_cursors (
   updated_at timestamp with time zone default now() not null,
   stopped text,
   stopped_at timestamp with time zone,
+  rewound_to bigint,
+  rewound_at timestamp with time zone,
   constraint chain_cursors_pkey PRIMARY KEY (chain_id)
 );
 

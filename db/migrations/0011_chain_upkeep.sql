@@ -29,7 +29,12 @@ create table chain_leases (
 );
 
 -- A chain that was reorganised deeper than is remembered is read no more until an operator has decided.
-alter table chain_cursors add column stopped text, add column stopped_at timestamptz;
+alter table chain_cursors
+  add column stopped text,
+  add column stopped_at timestamptz,
+  -- where an operator went back to: what was compared above it was another chain
+  add column rewound_to bigint,
+  add column rewound_at timestamptz;
 
 -- A comparison goes on from one of the same recipients: another address brings another balance.
 alter table reconciliations add column recipients text;

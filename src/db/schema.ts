@@ -165,6 +165,8 @@ export interface ChainCursors {
   hash: string;
   head_at: Timestamp;
   head_block: bigint;
+  rewound_at: Timestamp | null;
+  rewound_to: bigint | null;
   safe_block: bigint;
   stopped: string | null;
   stopped_at: Timestamp | null;

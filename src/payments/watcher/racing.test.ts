@@ -7,7 +7,8 @@ import type { Database } from '../../db/database.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { systemRandom } from '../../kernel/random.ts'
 import { auditLedger } from '../../ledger/audit.ts'
-import { chainRound, startWatcher } from './worker.ts'
+import { chainRound } from './round.ts'
+import { startWatcher } from './worker.ts'
 
 /** The long form: FAREBOX_RACE_ORDERS=300 FAREBOX_RACE_BLOCKS=6000 vitest run src/payments/watcher/racing.test.ts */
 const ORDERS = Number(process.env.FAREBOX_RACE_ORDERS ?? 60)
