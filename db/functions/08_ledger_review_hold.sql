@@ -52,7 +52,7 @@ begin
   select g.account_id into strict account from credit_grants g where g.id = of_grant;
   perform ledger_lock_families(array[account]);
   if not exists (select from holds h where h.id = of_hold and h.category = 'review') then
-    raise exception 'hold % is not one of a review', of_hold using errcode = 'invalid_parameter_value';
+    raise exception 'hold % is not one of a review', of_hold;
   end if;
   insert into hold_resolutions (hold_id, kind, outcome, actual_micro, resolved_by, reason)
   values (of_hold, 'voided', 'failed', 0, ended_by, why) on conflict do nothing

@@ -13,7 +13,7 @@ export interface Sampled {
 /** How payments stand, by asset and by chain. */
 export interface PaymentsSampled {
   readonly reports: () => Promise<ReadonlyArray<{ assetId: string; ok: boolean; drift: bigint; at: Date | undefined }>>
-  readonly status: () => ReadonlyArray<{ chainId: bigint; healthy: boolean; behind: bigint }>
+  readonly status: () => ReadonlyArray<{ chainId: bigint; healthy: boolean; behind: bigint; stopped: boolean }>
 }
 
 /** Everything that the server counts. No label ever names an account, a key or a request. */
@@ -171,6 +171,9 @@ export function samplePayments(registry: Registry, { reports, status }: Payments
   )
   gauge('farebox_chain_healthy', 'Whether the nodes of a chain answer and agree', 'chain', async () =>
     status().map(({ chainId, healthy }) => [String(chainId), healthy ? 1 : 0]),
+  )
+  gauge('farebox_chain_stopped', 'Whether a chain waits for `farebox chain rewind`: must be 0', 'chain', async () =>
+    status().map(({ chainId, stopped }) => [String(chainId), stopped ? 1 : 0]),
   )
   gauge('farebox_chain_blocks_behind', 'Blocks of a chain still to be read', 'chain', async () =>
     status().map(({ chainId, behind }) => [String(chainId), Number(behind)]),

@@ -99,8 +99,10 @@ function chainTurns(
     status = {
       ...round.status(),
       healthy: reader.healthy,
+      stopped: reader.stopped !== null,
       trouble: reader.trouble ?? undefined,
       behind: reader.behind,
+      headAt: reader.head_at ?? undefined,
       lastReadAt: reader.read_at ?? undefined,
     }
   }

@@ -3,8 +3,8 @@ import type { Database } from '../../../db/database.ts'
 import type { DB } from '../../../db/schema.ts'
 import type { ChainStatus } from '../status.ts'
 
-/** Which process reads a chain, until when, and how the chain is. */
-export type Lease = Selectable<DB['chain_leases']>
+/** Which process reads a chain, until when, and how the chain is. `stopped`: nobody reads it until it is rewound. */
+export type Lease = Selectable<DB['chain_leases']> & { readonly stopped: string | null; readonly head_at: Date | null }
 
 const after = (ms: number) => sql<Date>`now() + ${ms}::float8 * interval '1 millisecond'`
 
@@ -54,7 +54,13 @@ export async function keep(
 
 /** Who reads the chain, and what it found. */
 export function lease(db: Database, chainId: bigint): Promise<Lease | undefined> {
-  return db.selectFrom('chain_leases').selectAll().where('chain_id', '=', chainId).executeTakeFirst()
+  return db
+    .selectFrom('chain_leases')
+    .leftJoin('chain_cursors', 'chain_cursors.chain_id', 'chain_leases.chain_id')
+    .selectAll('chain_leases')
+    .select(['chain_cursors.stopped', 'chain_cursors.head_at'])
+    .where('chain_leases.chain_id', '=', chainId)
+    .executeTakeFirst()
 }
 
 /** Gives the lease up, so that another process takes over at once. */
