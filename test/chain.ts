@@ -42,7 +42,7 @@ export interface TestChain {
 }
 
 /** Starts one; takes some 300 ms. */
-export async function testChain(): Promise<TestChain> {
+export async function testChain(chainId = 31_337): Promise<TestChain> {
   const folder = await mkdtemp(join(tmpdir(), 'farebox-chain-'))
   const chain = await startDevelopmentChain({
     dataFolder: folder,
@@ -50,6 +50,7 @@ export async function testChain(): Promise<TestChain> {
     log: () => undefined,
     environment: process.env,
     mining: { kind: 'manual' },
+    chainId,
     port: 0,
   })
   const { rpc, rpcUrl } = chain
@@ -111,7 +112,7 @@ export function developmentAsset(recipient: string, settings: Partial<AssetSetti
 /** The development chain as watched through these addresses, one node for each. */
 export function watchedThrough(rpcUrls: readonly string[], assets: readonly AcceptedAsset[]): WatchedChain {
   const settings = {
-    chainId: 31_337,
+    chainId: assets[0]?.chainId ?? 31_337,
     networkName: 'the test chain',
     rpcUrls,
     safeBlocks: 1,

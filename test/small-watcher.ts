@@ -106,7 +106,7 @@ async function placeTransfer(
         it.clock.now(),
       )
     else {
-      const waiting = await store.oldestWaiting(tx, payerWallet, it.clock.now())
+      const [waiting] = await store.waitingOf(tx, payerWallet, it.clock.now())
       const locked = waiting && (await store.lock(tx, waiting.id))
       if (locked && locked.tx_hash === null)
         joined = await lifecycle.suspect(

@@ -36,6 +36,8 @@ export interface DevelopmentChainOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Absent: a block for each transaction, and one every two seconds. */
   readonly mining?: Mining
+  /** Absent: 31337. */
+  readonly chainId?: number
   /** Absent: 28545 when it is free, so that a wallet's settings survive a restart. */
   readonly port?: number
 }
@@ -85,10 +87,10 @@ const MINT = '0x40c10f19'
  * five payers' wallets. Later starts go on from the same blocks. The chain's clock is the machine's, also after a pause.
  */
 export async function startDevelopmentChain(options: DevelopmentChainOptions): Promise<DevelopmentChain> {
-  const { dataFolder, clock, log, environment, mining = MINING, port = PORT } = options
+  const { dataFolder, clock, log, environment, mining = MINING, port = PORT, chainId = CHAIN_ID } = options
   const anvil = await startAnvil({
     dataFolder: join(dataFolder, 'chain'),
-    chainId: CHAIN_ID,
+    chainId,
     mining,
     port,
     log,
@@ -104,7 +106,7 @@ export async function startDevelopmentChain(options: DevelopmentChainOptions): P
   const { rpcUrl, rpc, exited, stop } = anvil
   return {
     rpcUrl,
-    chainId: CHAIN_ID,
+    chainId,
     assetId: 'dev_usdc',
     tokenAddress: TOKEN,
     recipientAddress: RECIPIENT,

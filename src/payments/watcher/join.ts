@@ -78,17 +78,17 @@ async function takeUpPlace(tx: Tx, transfer: store.Transfer, order: orders.Order
 async function decide(deps: WatcherDeps, tx: Tx, watched: WatchedChain, transfer: store.Transfer): Promise<void> {
   const now = deps.clock.now()
   const amount = BigInt(transfer.amount)
-  const waiting = await orders.oldestWaiting(tx, transfer.payer, now)
-  const share = waiting ? waiting.amount_micro / DUST_DIVISOR : 0n
+  const miss = nearMiss(watched, transfer, await orders.waitingOf(tx, transfer.payer, now))
+  const share = miss ? miss.order.amount_micro / DUST_DIVISOR : 0n
   if (amount < (share > DUST_MICRO ? share : DUST_MICRO))
     return store.mark(tx, transfer, { state: 'ignored', order_id: null, note: 'dust' })
   if (await claimedByAnotherPayer(deps, tx, transfer)) return
-  const reason = waiting && nearMiss(watched, transfer, waiting)
-  const order = waiting && reason && (await orders.lock(tx, waiting.id))
+  const order = miss && (await orders.lock(tx, miss.order.id))
   if (order && order.tx_hash === null) {
     const receivedMicro = amount > MICROCREDITS_MAX ? MICROCREDITS_MAX : amount
-    if (await lifecycle.suspect(tx, order, { reason, txHash: transfer.tx_hash, receivedMicro }, now))
-      return store.mark(tx, transfer, { state: 'matched', order_id: order.id, note: reason })
+    const found = { reason: miss.reason, txHash: transfer.tx_hash, receivedMicro }
+    if (await lifecycle.suspect(tx, order, found, now))
+      return store.mark(tx, transfer, { state: 'matched', order_id: order.id, note: miss.reason })
   }
   await store.mark(tx, transfer, {
     state: 'unmatched',
@@ -97,17 +97,31 @@ async function decide(deps: WatcherDeps, tx: Tx, watched: WatchedChain, transfer
   })
 }
 
-/** Why a transfer is probably meant for an order that asked for something else. */
+interface NearMiss {
+  readonly order: orders.Order
+  readonly reason: lifecycle.ReviewReason
+}
+
+/**
+ * The order that a transfer is probably meant for, though it asked for something else: another amount of the same
+ * token, the same token at another address of ours, or the same amount on another chain. A token that is not
+ * accepted may be worth anything, and is meant for none.
+ */
 function nearMiss(
   watched: WatchedChain,
   transfer: store.Transfer,
-  order: orders.Order,
-): lifecycle.ReviewReason | undefined {
-  if (order.chain_id !== transfer.chain_id)
-    return order.amount_micro === BigInt(transfer.amount) && isAccepted(watched, transfer) ? 'wrong_chain' : undefined
-  // a token that is not accepted may be worth anything
-  if (order.token_address !== transfer.token_address) return undefined
-  return order.recipient_address === transfer.recipient ? 'amount_mismatch' : 'old_recipient'
+  waiting: readonly orders.Order[],
+): NearMiss | undefined {
+  const isExact = (order: orders.Order) => order.amount_micro === BigInt(transfer.amount)
+  const here = waiting.filter(
+    (order) => order.chain_id === transfer.chain_id && order.token_address === transfer.token_address,
+  )
+  const sameRecipient = here.find((order) => order.recipient_address === transfer.recipient)
+  if (sameRecipient) return { order: sameRecipient, reason: 'amount_mismatch' }
+  const elsewhere = here.find(isExact) ?? here[0]
+  if (elsewhere) return { order: elsewhere, reason: 'old_recipient' }
+  const otherChain = waiting.find((order) => order.chain_id !== transfer.chain_id && isExact(order))
+  return otherChain && isAccepted(watched, transfer) ? { order: otherChain, reason: 'wrong_chain' } : undefined
 }
 
 function unmatchedBecause(watched: WatchedChain, transfer: store.Transfer): string {
