@@ -7,6 +7,7 @@ import silentToken from '../../../contracts/artifacts/SilentToken.json' with { t
 import { orderOf, registeredHash } from '../../../test/orders.ts'
 import { openSetting, type Setting, stranger } from '../../../test/payment-setting.ts'
 import { auditLedger } from '../../ledger/audit.ts'
+import { registerHash } from '../orders/attempts.ts'
 
 // What looks like a payment and is none, each made for real on the chain.
 
@@ -179,4 +180,22 @@ test('a token that keeps a fee shows as drift between what it logs and what it d
   expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject([
     { ok: false, drift: -1_000_000n },
   ])
+})
+
+test('a hash in capitals is the same hash: registered so, it names its payment, and a second order gets nothing for it', async () => {
+  const { chain, payer, database } = setting
+  const { id, amount } = await setting.order()
+  const other = await setting.order()
+  const hash = await chain.pay({ from: payer, amount })
+  const capitals = `0x${hash.slice(2).toUpperCase()}`
+  const caller = { accountId: setting.accountId, credential: { kind: 'session', id: 1n } } as const
+  expect(await registerHash(setting.orders, caller, id, capitals)).toMatchObject({ status: 'confirming' })
+  expect(await database.sql('select tx_hash from order_hashes where order_id = $1', [id])).toEqual([{ tx_hash: hash }])
+  await confirm()
+  expect(await orderOf(database, id)).toMatchObject({ status: 'completed', tx_hash: hash })
+  for (const form of [hash, capitals])
+    await expect(registerHash(setting.orders, caller, other.id, form)).rejects.toMatchObject({
+      code: 'tx_already_used',
+    })
+  expect(await outcome(other.id)).toEqual(untouched)
 })
