@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { clientAddress } from '../../http/client-address.ts'
 import { Closed, Integer } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
+import { keepRefreshToken } from '../../http/session-cookie.ts'
 import { SignedIn, signedIn } from '../sign-in.ts'
 import { type AgentSignInDeps, challengeAgent, signInAgent } from './service.ts'
 
@@ -71,7 +72,9 @@ export function agentSignInRoutes(deps: AgentSignInDeps): Route[] {
           device: request.headers['user-agent'],
           address: clientAddress(request),
         }
-        return signedIn(deps.db, { ...(await signInAgent(deps, answer)), requestId })
+        return signedIn(deps.db, { ...(await signInAgent(deps, answer)), requestId }, (token) =>
+          keepRefreshToken({ request, reply, publicUrl: deps.publicUrl() }, token),
+        )
       },
     }),
   ]
