@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type AcceptedAsset, type AssetSettings, acceptAssets } from '../src/chains/assets.ts'
 import { openEvmChain } from '../src/chains/evm.ts'
 import { startDevelopmentChain } from '../src/embedded/anvil-chain.ts'
-import { systemClock } from '../src/kernel/clock.ts'
+import { type Clock, systemClock } from '../src/kernel/clock.ts'
 import type { WatchedChain } from '../src/payments/watcher/watched.ts'
 
 /** A development chain of a test file's own. It makes a block only when a test says so. */
@@ -110,7 +110,11 @@ export function developmentAsset(recipient: string, settings: Partial<AssetSetti
 }
 
 /** The development chain as watched through these addresses, one node for each. */
-export function watchedThrough(rpcUrls: readonly string[], assets: readonly AcceptedAsset[]): WatchedChain {
+export function watchedThrough(
+  rpcUrls: readonly string[],
+  assets: readonly AcceptedAsset[],
+  clock: Clock = systemClock,
+): WatchedChain {
   const settings = {
     chainId: assets[0]?.chainId ?? 31_337,
     networkName: 'the test chain',
@@ -118,5 +122,5 @@ export function watchedThrough(rpcUrls: readonly string[], assets: readonly Acce
     safeBlocks: 1,
     finalizedBlocks: 2,
   }
-  return { chain: openEvmChain(settings, systemClock), assets }
+  return { chain: openEvmChain(settings, clock), assets }
 }

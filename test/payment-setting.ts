@@ -61,7 +61,7 @@ export async function openSetting(): Promise<Setting> {
           reconcileMs: 0,
           onTrouble: (_, error) => troubles.push(error instanceof Error ? error.message : 'unknown'),
         },
-        watchedThrough(urls, assets),
+        watchedThrough(urls, assets, clock),
       ),
     orders: {
       db: database.db,

@@ -87,7 +87,7 @@ test('rewind needs a block and a reason, asks the nodes of the configuration, an
   const ran = await chain('rewind', '31337', '--to', '3', '--reason', 'compared with an explorer')
   expect(ran).toMatchObject({ exitCode: 0, err: '' })
   expect(ran.out).toBe(
-    `Chain 31337 went back from block ${height} to 3; 1 transfers above it are looked for again.\nA running server reads on by itself. Next: farebox review list\n`,
+    `Chain 31337 went back from block ${height} to 3; 1 transfer above it is looked for again.\nA running server reads on by itself. Next: farebox review list\n`,
   )
   const round = setting.rounds()
   await round.once()

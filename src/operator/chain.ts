@@ -102,7 +102,7 @@ async function rewind(around: ProgramSurroundings, named: string, options: Rewin
     })
     print(around, options, {
       data: { chain_id: chainId, ...rewound },
-      text: `Chain ${chainId} went back from block ${rewound.from} to ${rewound.to}; ${rewound.transfers} transfers above it are looked for again.\nA running server reads on by itself. Next: farebox review list`,
+      text: `Chain ${chainId} went back from block ${rewound.from} to ${rewound.to}; ${rewound.transfers} ${rewound.transfers === 1 ? 'transfer above it is' : 'transfers above it are'} looked for again.\nA running server reads on by itself. Next: farebox review list`,
     })
   })
 }

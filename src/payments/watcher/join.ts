@@ -17,22 +17,38 @@ const DUST_DIVISOR = 100n
 /**
  * Joins transfers that were seen to the orders that asked for them. What no order asked for is decided once it is
  * deep enough: dust is ignored, a near miss opens a review, everything else waits for an operator as unmatched.
+ * A near miss comes last: whoever sent the right amount as well has paid.
  */
-export async function joinTransfers(deps: WatcherDeps, watched: WatchedChain, head: store.ReadHead): Promise<void> {
-  for (const transfer of await store.transfersIn(
-    deps.db,
-    BigInt(watched.chain.chainId),
-    'seen',
-    head.latest,
-    AT_ONCE,
-  )) {
-    await deps.db.transaction().execute(async (tx) => {
-      const locked = await store.lockTransfer(tx, transfer)
-      if (!locked || (await joinExactly(deps, tx, locked))) return
-      const deep = isDeepEnough(depthFor(watched, locked.token_address, BigInt(locked.amount)), locked.block, head)
-      if (deep) await decide(deps, tx, watched, locked)
-    })
+export async function joinTransfers(
+  deps: WatcherDeps,
+  watched: WatchedChain,
+  head: store.ReadHead,
+  onTrouble: (error: unknown) => void,
+): Promise<void> {
+  const seen = await store.transfersIn(deps.db, BigInt(watched.chain.chainId), 'seen', head.latest, AT_ONCE)
+  const unasked: store.Transfer[] = []
+  for (const transfer of seen) {
+    // one transfer that cannot be joined now does not keep the others waiting
+    const isJoined = await whileSeen(deps, transfer, (tx, locked) => joinExactly(deps, tx, locked)).catch(onTrouble)
+    if (isJoined === false) unasked.push(transfer)
   }
+  const deep = unasked.filter((transfer) =>
+    isDeepEnough(depthFor(watched, transfer.token_address, BigInt(transfer.amount)), transfer.block, head),
+  )
+  for (const transfer of deep)
+    await whileSeen(deps, transfer, (tx, locked) => decide(deps, tx, watched, locked)).catch(onTrouble)
+}
+
+/** Works on a transfer whose row is locked and as it was read. undefined: another process was faster, or is at it. */
+function whileSeen<T>(
+  { db }: WatcherDeps,
+  transfer: store.Transfer,
+  work: (tx: Tx, locked: store.Transfer) => Promise<T>,
+): Promise<T | undefined> {
+  return db.transaction().execute(async (tx) => {
+    const locked = await store.lockTransfer(tx, transfer)
+    return locked && work(tx, locked)
+  })
 }
 
 /** Joins a transfer to an order that asked for exactly this, or to the one that it was credited to before a reorganisation. */

@@ -90,7 +90,7 @@ function reader(options: RoundOptions, watched: WatchedChain): Reader {
   return async (onRewind, onTrouble) => {
     const scanned = await catchUp(options, watched, range, onRewind)
     const missing = await readUp(options, watched, range)
-    await joinTransfers(options, watched, scanned.head)
+    await joinTransfers(options, watched, scanned.head, onTrouble)
     const credited = await settleTransfers(options, watched, scanned.head, onTrouble)
     await candidates(scanned.head, onTrouble)
     const behind = scanned.behind > missing ? scanned.behind : missing
