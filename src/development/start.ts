@@ -11,6 +11,7 @@ import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { forgetLostChain } from './lost-chain.ts'
 import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
 
@@ -73,6 +74,8 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
       environment: around.environment,
     })
     step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
+    const lost = chain.isNew ? await forgetLostChain(databaseUrl, around.clock, chain) : undefined
+    if (lost !== undefined) step('chain', `the former one is gone; the Credits of ${lost} purchases on it stay`)
 
     identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)

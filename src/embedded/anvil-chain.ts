@@ -20,6 +20,8 @@ export interface DevelopmentChain {
   readonly recipientAddress: string
   /** Wallets with tokens and gas that belong to no account yet. */
   readonly payers: readonly DevelopmentWallet[]
+  /** True when this start made it: there was no chain in the folder. */
+  readonly isNew: boolean
   rpc: RunningAnvil['rpc']
   /** Ends the chain and keeps its blocks for the next start. */
   stop(): Promise<void>
@@ -96,9 +98,11 @@ export async function startDevelopmentChain(options: DevelopmentChainOptions): P
     log,
     environment,
   })
+  let isNew = false
   try {
     await catchUpClock(anvil, clock)
-    if ((await anvil.rpc('eth_getCode', TOKEN, 'latest')) === '0x') await deploy(anvil)
+    isNew = (await anvil.rpc('eth_getCode', TOKEN, 'latest')) === '0x'
+    if (isNew) await deploy(anvil)
   } catch (error) {
     await anvil.stop()
     throw error
@@ -111,6 +115,7 @@ export async function startDevelopmentChain(options: DevelopmentChainOptions): P
     tokenAddress: TOKEN,
     recipientAddress: RECIPIENT,
     payers,
+    isNew,
     rpc,
     stop,
     exited,

@@ -38,12 +38,7 @@ export async function rewindTo(
 ): Promise<Rewound> {
   const { chain } = watched
   const chainId = BigInt(chain.chainId)
-  const cursor = await store.cursor(deps.db, chainId)
-  if (!cursor) throw new RewindRefused(`${chain.networkName} was never read, so there is nothing to go back from.`)
-  if (wanted.to > cursor.block)
-    throw new RewindRefused(
-      `${chain.networkName} was read to block ${cursor.block} only: going forward would skip payments. Name that block or a lower one.`,
-    )
+  refuseForward(watched, await store.cursor(deps.db, chainId), wanted.to)
   const head = await lowestHead(watched)
   if (wanted.to > head.latest)
     throw new RewindRefused(
@@ -51,10 +46,9 @@ export async function rewindTo(
     )
   const [target] = await agreedBlocks(watched, [wanted.to])
   await refuseLostBelow(deps.db, watched, wanted.to)
-  const from = { number: cursor.block, hash: cursor.hash }
-  const transfers = await deps.db.transaction().execute(async (tx) => {
-    if (!(await repair.resetCursor(tx, chainId, { from, to: target, head })))
-      throw new RewindRefused(`${chain.networkName} was read on meanwhile. Look at it again.`)
+  return deps.db.transaction().execute(async (tx) => {
+    const cursor = refuseForward(watched, await repair.lockCursor(tx, chainId), wanted.to)
+    await repair.resetCursor(tx, chainId, target, head)
     const orphaned = await orphanAbove(deps, tx, chainId, target.number)
     await repair.forgetAllBlocks(tx, chainId)
     await store.rememberBlock(tx, chainId, target)
@@ -62,13 +56,20 @@ export async function rewindTo(
       actor: { kind: 'operator', name: wanted.operator },
       action: 'rewind.chain',
       targetId: String(chainId),
-      before: { block: String(from.number), hash: from.hash, stopped: cursor.stopped },
+      before: { block: String(cursor.block), hash: cursor.hash, stopped: cursor.stopped },
       after: { block: String(target.number), hash: target.hash, transfers: orphaned },
       reason: wanted.reason,
     })
-    return orphaned
+    return { from: cursor.block, to: target.number, transfers: orphaned }
   })
-  return { from: from.number, to: target.number, transfers }
+}
+
+function refuseForward({ chain }: WatchedChain, cursor: store.Cursor | undefined, to: bigint): store.Cursor {
+  if (!cursor) throw new RewindRefused(`${chain.networkName} was never read, so there is nothing to go back from.`)
+  if (to <= cursor.block) return cursor
+  throw new RewindRefused(
+    `${chain.networkName} was read to block ${cursor.block} only: going forward would skip payments. Name that block or a lower one.`,
+  )
 }
 
 /** A transfer at or below the target stays believed, so the chain must have its block. */

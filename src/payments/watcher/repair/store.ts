@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Database, Tx } from '../../../db/database.ts'
 import type { DB, TransferState } from '../../../db/schema.ts'
-import { headColumns, type KnownBlock, type ReadHead } from '../store.ts'
+import { type Cursor, headColumns, type KnownBlock, type ReadHead } from '../store.ts'
 
 /** Where a chain was read to, why it is stopped, and who reads it. */
 export type ChainRow = Selectable<DB['chain_cursors']> & {
@@ -61,13 +61,14 @@ export function blocksWithTransfers(db: Database, chainId: bigint, upTo: bigint,
     .execute()
 }
 
-/** Sets the cursor to a block that the nodes have, if it still is where it was seen, and lets the chain be read again. */
-export async function resetCursor(
-  tx: Tx,
-  chainId: bigint,
-  { from, to, head }: { readonly from: KnownBlock; readonly to: KnownBlock; readonly head: ReadHead },
-): Promise<boolean> {
-  const { numUpdatedRows } = await tx
+/** The chain's cursor, which stays where it is until the transaction ends: whoever reads on meanwhile writes nothing. */
+export function lockCursor(tx: Tx, chainId: bigint): Promise<Cursor | undefined> {
+  return tx.selectFrom('chain_cursors').selectAll().where('chain_id', '=', chainId).forUpdate().executeTakeFirst()
+}
+
+/** Sets the cursor to a block that the nodes have, and lets the chain be read again. */
+export async function resetCursor(tx: Tx, chainId: bigint, to: KnownBlock, head: ReadHead): Promise<void> {
+  await tx
     .updateTable('chain_cursors')
     .set({
       block: to.number,
@@ -80,10 +81,7 @@ export async function resetCursor(
       updated_at: sql<Date>`now()`,
     })
     .where('chain_id', '=', chainId)
-    .where('block', '=', from.number)
-    .where('hash', '=', from.hash)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+    .execute()
 }
 
 /** Forgets every block of a chain: some of them may be of another branch. */
