@@ -11,5 +11,13 @@ export const navigation: ReadonlyArray<{
   readonly items: readonly NavigationItem[]
 }> = [
   { title: 'Overview', for: 'everyone', items: [{ to: '/console', label: 'Home' }] },
+  {
+    title: 'Credits',
+    for: 'everyone',
+    items: [
+      { to: '/topup', label: 'Buy Credits' },
+      { to: '/console/orders', label: 'Orders' },
+    ],
+  },
   { title: 'Access', for: 'everyone', items: [{ to: '/console/keys', label: 'API keys' }] },
 ]
