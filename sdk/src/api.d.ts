@@ -5473,6 +5473,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -5640,6 +5641,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -5875,6 +5877,7 @@ export interface operations {
                                     resolved_at: string | null;
                                     resolution: string | null;
                                     received_micro: string | null;
+                                    held_micro: string | null;
                                 } | null;
                                 network_name: string;
                                 token_symbol: string;
@@ -6115,6 +6118,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -6353,6 +6357,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -6594,6 +6599,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -6826,6 +6832,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -7104,7 +7111,7 @@ export interface operations {
                         data: {
                             id: number;
                             /** @enum {unknown} */
-                            kind: "grant" | "capture" | "refund" | "expiry";
+                            kind: "grant" | "capture" | "refund" | "expiry" | "reversal";
                             /** @description Microcredits, negative when they left the account */
                             amount_micro: number;
                             /** @enum {unknown} */

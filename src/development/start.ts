@@ -74,8 +74,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
       environment: around.environment,
     })
     step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
-    const lost = chain.isNew ? await forgetLostChain(databaseUrl, around.clock, chain) : undefined
-    if (lost !== undefined) step('chain', `the former one is gone; the Credits of ${lost} purchases on it stay`)
+    if (chain.isNew) await startAnew(databaseUrl, around, chain, step)
 
     identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
@@ -110,6 +109,17 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await chain?.stop()
     await postgres?.stop()
   }
+}
+
+/** A chain whose file was lost begins anew; what was bought on the former one stays. */
+async function startAnew(
+  databaseUrl: string,
+  { clock }: ProgramSurroundings,
+  chain: DevelopmentChain,
+  step: (name: string, text: string) => void,
+): Promise<void> {
+  const lost = await forgetLostChain(databaseUrl, clock, chain)
+  if (lost !== undefined) step('chain', `the former one is gone; the Credits of ${lost} purchases on it stay`)
 }
 
 const OWNER_TOKENS = 1_000_000_000n
