@@ -73,8 +73,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
       log: () => undefined,
       environment: around.environment,
     })
-    step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
-    if (chain.isNew) await startAnew(databaseUrl, around, chain, step)
+    await takeUp(chain, databaseUrl, around, step)
 
     identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
@@ -111,13 +110,15 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
   }
 }
 
-/** A chain whose file was lost begins anew; what was bought on the former one stays. */
-async function startAnew(
+/** Says what chain it is. One whose file was lost begins anew; what was bought on the former one stays. */
+async function takeUp(
+  chain: DevelopmentChain,
   databaseUrl: string,
   { clock }: ProgramSurroundings,
-  chain: DevelopmentChain,
   step: (name: string, text: string) => void,
 ): Promise<void> {
+  step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
+  if (!chain.isNew) return
   const lost = await forgetLostChain(databaseUrl, clock, chain)
   if (lost !== undefined) step('chain', `the former one is gone; the Credits of ${lost} purchases on it stay`)
 }
