@@ -92,7 +92,12 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const ledger = createLedger(applier, holdIds)
   const models = new Map(config.models.map((model) => [model.id, model]))
   const payments = openPayments(around, db, onTrouble)
-  samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
+  samplePayments(metrics.registry, {
+    reports: payments.reports,
+    status: payments.watcher.status,
+    queue: payments.queue,
+    now: clock.now,
+  })
   return {
     around,
     db,

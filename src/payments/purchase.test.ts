@@ -90,3 +90,23 @@ test('a purchase with no hash registered, by viem alone: completed, with its own
   expect(await get('/v1/credits/balance', token)).toMatchObject({ balance_micro: 2_500_000 })
   expect(await app.audit()).toEqual([])
 }, 60_000)
+
+test('a chain that is stopped is said by /readyz with what to run, and by the metrics; models are served all the same', async () => {
+  const metric = async (name: string) => {
+    const text = await (await fetch(`${app.url}/metrics`)).text()
+    return new RegExp(`^${name}{[^}]*} (.*)$`, 'm').exec(text)?.[1]
+  }
+  const check = async () => {
+    const answer = await readAnswer(await fetch(`${app.url}/readyz`))
+    return { status: answer.status, chain: (answer.json.checks as JsonObject).chain_31337 }
+  }
+  await eventually(check, ({ chain: found }) => (found as JsonObject).ok === true)
+  expect([await metric('farebox_chain_stopped'), await metric('farebox_payment_reviews')]).toEqual(['0', '0'])
+  await app.database.sql(`update chain_cursors set stopped = 'it was reorganised: see \`farebox chain show 31337\`'`)
+  const stopped = await eventually(check, ({ chain: found }) => (found as JsonObject).ok === false)
+  expect(stopped).toEqual({
+    status: 200,
+    chain: { ok: false, detail: 'stopped: it was reorganised: see `farebox chain show 31337`' },
+  })
+  expect(await metric('farebox_chain_stopped')).toBe('1')
+})

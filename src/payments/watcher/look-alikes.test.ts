@@ -106,15 +106,15 @@ test('a log with the same topics from another contract is no payment', async () 
   expect(await outcome(id)).toMatchObject({ status: 'pending', reason: null })
 })
 
-test('another amount than the order asks for is reviewed with what was received', async () => {
+test.each([-1n, 1n])('an amount that differs by %i is reviewed with what was received', async (difference) => {
   const { chain, payer } = setting
   const { id, amount } = await setting.order()
-  await chain.pay({ from: payer, amount: amount - 1n })
+  await chain.pay({ from: payer, amount: amount + difference })
   await confirm()
   expect(await outcome(id)).toEqual({
     status: 'review_required',
     reason: 'amount_mismatch',
-    received: amount - 1n,
+    received: amount + difference,
   })
 })
 
@@ -142,6 +142,18 @@ test('nothing and dust are no payment and open no review', async () => {
   expect(await outcome(id)).toEqual(untouched)
   expect(await setting.transfer(nothing)).toBeUndefined()
   expect(await setting.transfer(dust)).toMatchObject({ state: 'ignored', note: 'dust' })
+})
+
+test('less than a hundredth of what was asked for is dust, a hundredth is a payment that went wrong', async () => {
+  const { chain, payer } = setting
+  const { id, amount } = await setting.order({ amount: 50_000_000n })
+  const less = await chain.pay({ from: payer, amount: amount / 100n - 1n })
+  await confirm()
+  expect(await outcome(id)).toEqual(untouched)
+  expect(await setting.transfer(less)).toMatchObject({ state: 'ignored', note: 'dust' })
+  await chain.pay({ from: payer, amount: amount / 100n })
+  await confirm()
+  expect(await outcome(id)).toMatchObject({ status: 'review_required', reason: 'amount_mismatch' })
 })
 
 test('a token that answers false and logs nothing moved nothing', async () => {

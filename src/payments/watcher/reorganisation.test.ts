@@ -112,6 +112,22 @@ test('after the credit: the order is reviewed, nothing is credited twice when th
   expect(await setting.transfer(hash)).toMatchObject({ state: 'final' })
 })
 
+test('that leaves a shorter chain is followed at once, and not taken for a node that lags', async () => {
+  const { id, amount } = await setting.order({ amount: 3_300_000_000n })
+  await block(3)
+  const hash = await setting.chain.pay({ from: setting.payer, amount })
+  await block()
+  const signed = await raw(hash)
+  expect(await order(id)).toMatchObject({ status: 'confirming', tx_hash: hash })
+  await setting.chain.rpc('anvil_rollback', 3)
+  await block()
+  expect(await order(id)).toMatchObject({ status: 'confirming', tx_hash: null })
+  expect(await setting.transfer(hash)).toMatchObject({ state: 'orphaned' })
+  await setting.chain.rpc('eth_sendRawTransaction', signed)
+  await block(4)
+  expect(await order(id)).toMatchObject({ status: 'completed', tx_hash: hash })
+})
+
 test('that drops a transaction for good lets another transfer of the payer pay the order', async () => {
   const { id, amount } = await setting.order()
   const first = await setting.chain.pay({ from: setting.payer, amount })
