@@ -72,6 +72,8 @@ test('a token that is new is read from the first block that the operator names, 
   await round.once()
   expect(await setting.transfer(young)).toMatchObject({ state: 'unmatched' })
   expect(await setting.transfer(tooOld)).toBeUndefined()
+  // what lies at the address from before is nobody's drift
+  expect(await reconciliationReports(database.db, ['dev_usdc'], new Date())).toMatchObject([{ ok: true, drift: 0n }])
   expect(await database.sql('select count(*)::int as n from chain_reads where recipient = $1', [recipient])).toEqual([
     { n: 1 },
   ])
@@ -132,6 +134,7 @@ test('what is read a second time stays as it was decided', async () => {
   const { id, amount } = await setting.order()
   await chain.pay({ from: payer, amount })
   const dust = await chain.pay({ from: payer, amount: 7n })
+  const early = await chain.pay({ from: payer, amount: 66_000_000n })
   await chain.mine(3)
   const round = setting.rounds()
   await round.once()
@@ -139,8 +142,12 @@ test('what is read a second time stays as it was decided', async () => {
   const before = await transfers()
   expect(setting.troubles).toEqual([])
   expect(await setting.transfer(dust)).toMatchObject({ state: 'ignored' })
+  expect(await setting.transfer(early)).toMatchObject({ state: 'unmatched' })
+  // an order that asks for as much later on is not paid by what an operator is about to decide on
+  const later = await setting.order({ amount: 66_000_000n })
   await database.sql('update chain_reads set read_to = 0')
   await round.once()
   expect(await transfers()).toEqual(before)
   expect((await orderOf(database, id)).status).toBe('completed')
+  expect((await orderOf(database, later.id)).status).toBe('pending')
 })
