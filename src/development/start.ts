@@ -11,6 +11,7 @@ import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { developmentCoin } from './native-token.ts'
 import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
 
@@ -72,7 +73,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
       log: () => undefined,
       environment: around.environment,
     })
-    step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
+    step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin and a coin of its own`)
 
     identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
@@ -93,7 +94,8 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
         token_address: chain.tokenAddress,
         recipient_address: chain.recipientAddress,
       },
-      payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
+      axon: { chain_id: chain.chainId, pay_to_address: chain.recipientAddress },
+      payers: developmentPayers(chain),
       oidc: identity.oidc,
       owner,
       agent,
@@ -134,7 +136,10 @@ async function openingCredits(
   }
 }
 
-/** The settings with the development chain's stablecoin among the assets. */
+const developmentPayers = (chain: DevelopmentChain) =>
+  chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey }))
+
+/** The settings with the development chain's stablecoin among the assets, and with its own coin. */
 function withChain(
   { config, secrets }: RunningIdentity['settings'],
   chain: DevelopmentChain,
@@ -146,8 +151,19 @@ function withChain(
     confirmations: {},
   }
   return {
-    config: { ...config, payments: { assets: { ...config.payments.assets, [chain.assetId]: asset } } },
-    secrets: { ...secrets, rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] } },
+    config: {
+      ...config,
+      payments: {
+        ...config.payments,
+        assets: { ...config.payments.assets, [chain.assetId]: asset },
+        axon: developmentCoin(chain),
+      },
+    },
+    secrets: {
+      ...secrets,
+      rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] },
+      axon: { rpcUrls: [chain.rpcUrl], rateUrls: [] },
+    },
   }
 }
 

@@ -131,6 +131,13 @@ export const conflicts = {
     message: 'This transaction paid for another purchase.',
     fix: 'Register the hash of the transaction that paid for this order.',
   },
+  tx_already_claimed: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Transaction already claimed',
+    message: 'Credits were given for this transaction already, or an operator closed it.',
+    fix: 'claimed_by names the payment that has it. A transaction is credited once, over all ways to pay.',
+  },
   too_many_hashes: {
     status: 409,
     type: 'conflict_error',
