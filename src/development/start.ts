@@ -87,15 +87,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
-      chain: {
-        rpc_url: chain.rpcUrl,
-        chain_id: chain.chainId,
-        asset_id: chain.assetId,
-        token_address: chain.tokenAddress,
-        recipient_address: chain.recipientAddress,
-      },
-      axon: { chain_id: chain.chainId, pay_to_address: chain.recipientAddress },
-      payers: developmentPayers(chain),
+      ...onChain(chain),
       oidc: identity.oidc,
       owner,
       agent,
@@ -136,8 +128,18 @@ async function openingCredits(
   }
 }
 
-const developmentPayers = (chain: DevelopmentChain) =>
-  chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey }))
+/** What dev.json says about the chain. */
+const onChain = (chain: DevelopmentChain) => ({
+  chain: {
+    rpc_url: chain.rpcUrl,
+    chain_id: chain.chainId,
+    asset_id: chain.assetId,
+    token_address: chain.tokenAddress,
+    recipient_address: chain.recipientAddress,
+  },
+  axon: { chain_id: chain.chainId, pay_to_address: chain.recipientAddress },
+  payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
+})
 
 /** The settings with the development chain's stablecoin among the assets, and with its own coin. */
 function withChain(

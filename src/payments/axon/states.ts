@@ -39,7 +39,7 @@ const on = (
  * operator's word and final. Credits are given by `settle` and `operator_credit` alone, and by no other move.
  */
 // biome-ignore format: a table is read by its columns.
-export const table: Readonly<Record<Event, Row>> = {
+const table: Readonly<Record<Event, Row>> = {
   //                    pending                confirming             completed           review_required    failed             closed
   // in a block of every node, not deep enough yet
   see:              on('confirming',          'confirming',          'stale',            'stale',           'confirming',      'stale'),
