@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { openEvmChain } from '../src/chains/evm.ts'
 import type { AxonConfig } from '../src/config/axon.ts'
 import { createServer } from '../src/http/server.ts'
@@ -90,7 +91,7 @@ export async function openAxonSetting(): Promise<AxonSetting> {
   const clock: Clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => performance.now() }
   const troubles: string[] = []
   const closing: (() => Promise<void>)[] = []
-  let wallets = 0
+  const wallets = new Map<string, PrivateKeyAccount>()
   const setting: AxonSetting = {
     chain,
     database,
@@ -129,20 +130,38 @@ export async function openAxonSetting(): Promise<AxonSetting> {
       }
       const rounds = axonRounds(own, { busyMs: 1, idleMs: 1, reconcileMs: 0 })
       await rounds.once()
-      const made = axonServer({ ...own, status: rounds.status, wake: () => undefined }, rounds)
+      const made = axonServer({ ...own, status: rounds.status, wake: () => undefined }, rounds, troubles)
       closing.push(made.close)
       return made
     },
     account: (wallet) => payerAccount(database, wallet),
     async wallet() {
-      wallets += 1
-      const address = `0x${(0xb0b0_0000n + BigInt(wallets)).toString(16).padStart(40, 'b')}`
+      const account = privateKeyToAccount(generatePrivateKey())
+      const address = account.address.toLowerCase()
+      wallets.set(address, account)
       await chain.rpc('anvil_setBalance', address, `0x${(1_000_000n * COIN).toString(16)}`)
       await chain.rpc('anvil_impersonateAccount', address)
       return address
     },
-    pay: (from, wei, to = config.payToAddress) =>
-      chain.send({ from, to, value: `0x${BigInt(wei).toString(16)}`, gas: '0x186a0' }),
+    async pay(from, wei, to = config.payToAddress) {
+      const account = wallets.get(from)
+      if (!account) throw new Error(`nobody has the key of ${from}`)
+      const [nonce, gasPrice] = await Promise.all([
+        chain.rpc('eth_getTransactionCount', from, 'pending'),
+        chain.rpc('eth_gasPrice'),
+      ])
+      // signed, so that it can be sent again after a reorganisation
+      const signed = await account.signTransaction({
+        type: 'legacy',
+        chainId: 31_337,
+        nonce: Number(nonce),
+        gas: 100_000n,
+        gasPrice: 2n * BigInt(String(gasPrice)),
+        to: to as `0x${string}`,
+        value: BigInt(wei),
+      })
+      return String(await chain.rpc('eth_sendRawTransaction', signed))
+    },
     async granted() {
       const [row] = await database.sql<{ total: string }>(
         `select coalesce(sum(amount_micro), 0) as total from credit_grants where source = 'axon'`,
@@ -158,7 +177,7 @@ export async function openAxonSetting(): Promise<AxonSetting> {
   return setting
 }
 
-function axonServer(deps: AxonDeps, rounds: AxonRounds): AxonServer {
+function axonServer(deps: AxonDeps, rounds: AxonRounds, troubles: string[]): AxonServer {
   const authenticate = async (token: string): Promise<Caller> => {
     if (!/^\d+$/.test(token)) throw new Fault('unauthorized')
     return { accountId: BigInt(token), credential: { kind: 'api_key', id: 1n } }
@@ -170,9 +189,7 @@ function axonServer(deps: AxonDeps, rounds: AxonRounds): AxonServer {
     bodyLimit: 100_000,
     trustedProxies: [],
     onAnswered: () => undefined,
-    onFault(_id, error) {
-      throw error
-    },
+    onFault: (_id, error) => void troubles.push(error instanceof Error ? error.message : 'unknown'),
   })
   return {
     deps,
