@@ -10,6 +10,7 @@ import { Fault } from '../src/kernel/errors.ts'
 import { systemRandom } from '../src/kernel/random.ts'
 import type { AxonDeps } from '../src/payments/axon/deps.ts'
 import { openRates } from '../src/payments/axon/rates/service.ts'
+import type { RateSource } from '../src/payments/axon/rates/source.ts'
 import { axonRoutes } from '../src/payments/axon/routes.ts'
 import { type AxonRounds, axonRounds } from '../src/payments/axon/worker.ts'
 import { type TestChain, testChain } from './chain.ts'
@@ -91,7 +92,6 @@ export async function openAxonSetting(): Promise<AxonSetting> {
   const clock: Clock = { now: () => new Date(Date.now() + aheadMs), monotonicMs: () => performance.now() }
   const troubles: string[] = []
   const closing: (() => Promise<void>)[] = []
-  const wallets = new Map<string, PrivateKeyAccount>()
   const setting: AxonSetting = {
     chain,
     database,
@@ -108,60 +108,16 @@ export async function openAxonSetting(): Promise<AxonSetting> {
       aheadMs = Math.max(aheadMs, Number(latest.timestamp) * 1000 - Date.now())
     },
     async server({ urls = [chain.rpcUrl, `${chain.rpcUrl}/`], config: change = {} } = {}) {
-      const settings = {
-        chainId: 31_337,
-        networkName: 'the test chain',
-        rpcUrls: urls,
-        safeBlocks: 1,
-        finalizedBlocks: 2,
-      }
       const read = async () => {
         if (rate === undefined) throw new Error('no source answers')
         return { rate, observedAt: clock.now(), detail: {} }
       }
-      const own = {
-        db: database.db,
-        clock,
-        coin: { config: { ...config, ...change }, chain: openEvmChain(settings, clock) },
-        rates: openRates({ db: database.db, clock, source: { kind: 'http', maxAgeMs: 120_000, read } }),
-        payerWallets: async (accountId: bigint) => (await list(database.db, accountId)).map(({ address }) => address),
-        onTrouble: (_: string, error: unknown) =>
-          void troubles.push(error instanceof Error ? error.message : 'unknown'),
-      }
-      const rounds = axonRounds(own, { busyMs: 1, idleMs: 1, reconcileMs: 0 })
-      await rounds.once()
-      const made = axonServer({ ...own, status: rounds.status, wake: () => undefined }, rounds, troubles)
+      const made = await openServer({ db: database.db, clock, urls, config: { ...config, ...change }, troubles, read })
       closing.push(made.close)
       return made
     },
     account: (wallet) => payerAccount(database, wallet),
-    async wallet() {
-      const account = privateKeyToAccount(generatePrivateKey())
-      const address = account.address.toLowerCase()
-      wallets.set(address, account)
-      await chain.rpc('anvil_setBalance', address, `0x${(1_000_000n * COIN).toString(16)}`)
-      await chain.rpc('anvil_impersonateAccount', address)
-      return address
-    },
-    async pay(from, wei, to = config.payToAddress) {
-      const account = wallets.get(from)
-      if (!account) throw new Error(`nobody has the key of ${from}`)
-      const [nonce, gasPrice] = await Promise.all([
-        chain.rpc('eth_getTransactionCount', from, 'pending'),
-        chain.rpc('eth_gasPrice'),
-      ])
-      // signed, so that it can be sent again after a reorganisation
-      const signed = await account.signTransaction({
-        type: 'legacy',
-        chainId: 31_337,
-        nonce: Number(nonce),
-        gas: 100_000n,
-        gasPrice: 2n * BigInt(String(gasPrice)),
-        to: to as `0x${string}`,
-        value: BigInt(wei),
-      })
-      return String(await chain.rpc('eth_sendRawTransaction', signed))
-    },
+    ...walletsOn(chain, config.payToAddress),
     async granted() {
       const [row] = await database.sql<{ total: string }>(
         `select coalesce(sum(amount_micro), 0) as total from credit_grants where source = 'axon'`,
@@ -175,6 +131,72 @@ export async function openAxonSetting(): Promise<AxonSetting> {
     },
   }
   return setting
+}
+
+/** Wallets with keys and coins. What they pay is signed, so that it can be sent again after a reorganisation. */
+function walletsOn(chain: TestChain, payTo: string): Pick<AxonSetting, 'wallet' | 'pay'> {
+  const wallets = new Map<string, PrivateKeyAccount>()
+  return {
+    async wallet() {
+      const account = privateKeyToAccount(generatePrivateKey())
+      const address = account.address.toLowerCase()
+      wallets.set(address, account)
+      await chain.rpc('anvil_setBalance', address, `0x${(1_000_000n * COIN).toString(16)}`)
+      await chain.rpc('anvil_impersonateAccount', address)
+      return address
+    },
+    async pay(from, wei, to = payTo) {
+      const account = wallets.get(from)
+      if (!account) throw new Error(`nobody has the key of ${from}`)
+      const [nonce, gasPrice] = await Promise.all([
+        chain.rpc('eth_getTransactionCount', from, 'pending'),
+        chain.rpc('eth_gasPrice'),
+      ])
+      const signed = await account.signTransaction({
+        type: 'legacy',
+        chainId: 31_337,
+        nonce: Number(nonce),
+        gas: 100_000n,
+        gasPrice: 2n * BigInt(String(gasPrice)),
+        to: to as `0x${string}`,
+        value: BigInt(wei),
+      })
+      return String(await chain.rpc('eth_sendRawTransaction', signed))
+    },
+  }
+}
+
+/** A server whose first round was made. */
+async function openServer({
+  db,
+  clock,
+  urls,
+  config,
+  troubles,
+  read,
+}: {
+  db: TestDatabase['db']
+  clock: Clock
+  urls: readonly string[]
+  config: AxonConfig
+  troubles: string[]
+  read: RateSource['read']
+}): Promise<AxonServer> {
+  const { chainId, networkName, safeBlocks, finalizedBlocks } = config
+  const own = {
+    db,
+    clock,
+    coin: {
+      config,
+      chain: openEvmChain({ chainId, networkName, rpcUrls: urls, safeBlocks, finalizedBlocks }, clock),
+    },
+    rates: openRates({ db, clock, source: { kind: 'http', maxAgeMs: 120_000, read } }),
+    payerWallets: async (accountId: bigint) => (await list(db, accountId)).map(({ address }) => address),
+    onTrouble: (_: string, error: unknown) => void troubles.push(error instanceof Error ? error.message : 'unknown'),
+  }
+  const rounds = axonRounds(own, { busyMs: 1, idleMs: 1, reconcileMs: 0 })
+  await rounds.once()
+  return axonServer({ ...own, status: rounds.status, wake: () => undefined }, rounds, troubles)
 }
 
 function axonServer(deps: AxonDeps, rounds: AxonRounds, troubles: string[]): AxonServer {

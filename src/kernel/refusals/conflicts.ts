@@ -49,7 +49,7 @@ export const conflicts = {
     status: 409,
     type: 'conflict_error',
     phrase: 'Wallet in use',
-    message: 'An order that this wallet pays is still open.',
+    message: 'An order or quote that this wallet pays is still open.',
     fix: 'GET /v1/payments/orders shows it. Remove the wallet when the order is completed or has expired.',
   },
   attempt_active: {
