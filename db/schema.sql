@@ -200,9 +200,9 @@ create table axon_claims (
   constraint axon_claims_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
 );
 CREATE INDEX axon_claims_hash ON axon_claims USING btree (chain_id, tx_hash);
-CREATE INDEX axon_claims_open ON axon_claims USING btree (account_id) WHERE status = ANY (ARRAY['pending'::axon_claim_status, 'confirming'::axon_claim_status]);
 CREATE INDEX axon_claims_quote ON axon_claims USING btree (quote_id) WHERE quote_id IS NOT NULL;
 CREATE INDEX axon_claims_review ON axon_claims USING btree (review_opened_at) WHERE status = 'review_required'::axon_claim_status;
+CREATE INDEX axon_claims_undone ON axon_claims USING btree (account_id, status) WHERE status = ANY (ARRAY['pending'::axon_claim_status, 'confirming'::axon_claim_status, 'failed'::axon_claim_status]);
 CREATE INDEX axon_claims_work ON axon_claims USING btree (looked_at NULLS FIRST) WHERE NOT final;
 
 create table axon_events (

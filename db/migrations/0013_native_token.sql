@@ -75,7 +75,7 @@ create table axon_claims (
 alter table axon_quotes add foreign key (claim_id) references axon_claims (id);
 create unique index axon_quotes_claim on axon_quotes (claim_id) where claim_id is not null;
 create index axon_claims_work on axon_claims (looked_at nulls first) where not final;
-create index axon_claims_open on axon_claims (account_id) where status in ('pending', 'confirming');
+create index axon_claims_undone on axon_claims (account_id, status) where status in ('pending', 'confirming', 'failed');
 create index axon_claims_review on axon_claims (review_opened_at) where status = 'review_required';
 create index axon_claims_quote on axon_claims (quote_id) where quote_id is not null;
 create index axon_claims_hash on axon_claims (chain_id, tx_hash);

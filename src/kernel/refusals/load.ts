@@ -27,7 +27,7 @@ export const loadRefusals = {
     status: 429,
     type: 'rate_limit_error',
     phrase: 'Too many open claims',
-    message: 'This account has 20 transaction hashes that are still looked for.',
+    message: 'This account has 20 transaction hashes that are still looked for, or 100 that were refused today.',
     fix: 'Wait until one is found or given up. Send only hashes of your own payments.',
   },
 } as const satisfies Record<string, Refusal>

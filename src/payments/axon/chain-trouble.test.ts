@@ -100,6 +100,20 @@ describe('a hash that no node knows', () => {
     expect(await redeem(`0x${'8'.repeat(64)}`)).toEqual([429, 'too_many_open_claims', undefined])
     expect(await redeem(unknown)).toEqual([400, 'tx_not_found', undefined])
   })
+
+  test('is one too many for an account of which a hundred were refused today, until tomorrow', async () => {
+    await setting.database.sql(
+      `insert into axon_claims (account_id, chain_id, tx_hash, status, reason, claimed_at, final)
+       select $1, 31337, '0x' || lpad(n::text, 64, '0'), 'failed', 'wrong_recipient', now(), true from generate_series(1, 100) n`,
+      [accountId],
+    )
+    expect(await redeem(`0x${'4'.repeat(64)}`)).toEqual([429, 'too_many_open_claims', undefined])
+    await setting.database.sql(
+      "update axon_claims set claimed_at = claimed_at - interval '1 day' where account_id = $1",
+      [accountId],
+    )
+    expect(await redeem(`0x${'4'.repeat(64)}`)).toEqual([202, 'pending', undefined])
+  })
 })
 
 describe('a reorganisation', () => {

@@ -139,15 +139,17 @@ async function make(tx: Tx, claim: store.Claim, planned: Planned, at: Date): Pro
   const to = stepOf(claim.status, event)
   if (!isMove(to)) return claim
   if (credit) return settle(tx, claim, { ...planned, credit }, at)
-  const opened = to === 'review_required' && claim.status !== to ? { review_opened_at: at } : {}
-  return store.move(tx, claim, {
+  const opens = to === 'review_required' && claim.status !== to
+  const moved = await store.move(tx, claim, {
     event,
     to,
     actor: WORKER,
     at,
-    change: { ...change, ...opened },
+    change: { ...change, ...(opens ? { review_opened_at: at } : {}) },
     data: change?.reason ? { reason: change.reason } : {},
   })
+  if (opens) await store.tell(tx, 'payment.review_required', moved, at)
+  return moved
 }
 
 /** Credits, the quote that is used up by them, the notice and the claim become true together. */
@@ -175,6 +177,6 @@ async function settle(
     },
     data: { credited_micro: String(creditMicro), ...(quoteId === undefined ? {} : { quote_id: String(quoteId) }) },
   })
-  await store.tellCredited(tx, completed, at)
+  await store.tell(tx, 'payment.credited', completed, at)
   return completed
 }

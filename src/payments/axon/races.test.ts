@@ -83,6 +83,9 @@ test('one payment claimed by two accounts at once is credited to one, and the ot
     )
     expect((await setting.granted()) - before).toBe(4_000_000n)
     const losers = ends.filter((end) => end.status === 'rejected').map(({ reason }) => reason)
+    // the loser's own quote is as open as before
+    const open = 'select from axon_quotes where account_id in ($1, $2) and claim_id is null'
+    expect(await setting.database.sql(open, [first, second])).toHaveLength(1)
     expect(losers).toMatchObject([{ code: 'tx_already_claimed', fields: { claimed_by: `axon:${row?.id}` } }])
   }
 })

@@ -243,6 +243,9 @@ describe('what is no payment of the caller', () => {
     const reasons = []
     for (const hash of [data, old, unquoted]) reasons.push((await redeem(hash))[2].review_reason)
     expect(reasons).toEqual(['not_plain', 'old_recipient', 'unquoted'])
+    const told =
+      "select payload ->> 'review_reason' as reason from outbox where event = 'payment.review_required' and account_id = $1 order by id"
+    expect(await setting.database.sql(told, [accountId])).toEqual(reasons.map((reason) => ({ reason })))
     expect(await credited()).toBe(0n)
   })
 

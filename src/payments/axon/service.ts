@@ -3,7 +3,7 @@ import { type ErrorCode, Fault } from '../../kernel/errors.ts'
 import { coinText, usdText } from './amounts.ts'
 import type { AxonDeps } from './deps.ts'
 import { apply, observe, readHead } from './look.ts'
-import { type Coin, OPEN_CLAIMS_MAX } from './settings.ts'
+import { type Coin, OPEN_CLAIMS_MAX, REFUSED_CLAIMS_MAX } from './settings.ts'
 import * as store from './store.ts'
 
 /** Nodes are not asked about the same claim more often than this, however often it is sent. */
@@ -39,11 +39,12 @@ export async function redeemHash(deps: AxonDeps, caller: Caller, given: string):
       txHash,
       at: deps.clock.now(),
       openMax: OPEN_CLAIMS_MAX,
+      refusedMax: REFUSED_CLAIMS_MAX,
     }),
   )
   if (claim === 'too_many')
     throw new Fault('too_many_open_claims', {
-      message: `This account has ${OPEN_CLAIMS_MAX} transaction hashes that are still looked for. Wait until one is found or given up.`,
+      message: `This account has ${OPEN_CLAIMS_MAX} transaction hashes that are still looked for, or ${REFUSED_CLAIMS_MAX} that were refused today. Wait, and send only hashes of your own payments.`,
       retryAfterMs: 60_000,
     })
   const seen = await lookNow(deps, coin, claim)

@@ -19,6 +19,8 @@ export const QUOTE_GRACE_MS = 24 * 3_600_000
 export const CLOCK_SKEW_MS = 60_000
 /** Hashes of one account that may wait at once: each is asked about for a day. */
 export const OPEN_CLAIMS_MAX = 20
+/** Hashes of one account that may be refused in a day: nobody has so many payments that are none. */
+export const REFUSED_CLAIMS_MAX = 100
 /** How long a hash that no node knows is waited for, by the time of the chain. */
 export const SEARCH_MS = 24 * 3_600_000
 

@@ -15,7 +15,7 @@ const NATIVE_POSITION = -1
 /** The claim of an account, made now unless it is there. The account's row is locked: one claim is counted at a time. */
 export async function claim(
   tx: Tx,
-  wanted: { accountId: bigint; chainId: bigint; txHash: string; at: Date; openMax: number },
+  wanted: { accountId: bigint; chainId: bigint; txHash: string; at: Date; openMax: number; refusedMax: number },
 ): Promise<Claim | 'too_many'> {
   await tx.selectFrom('accounts').select('id').where('id', '=', wanted.accountId).forNoKeyUpdate().execute()
   const known = await tx
@@ -26,13 +26,16 @@ export async function claim(
     .where('tx_hash', '=', wanted.txHash)
     .executeTakeFirst()
   if (known) return known
-  const { open } = await tx
-    .selectFrom('axon_claims')
-    .select(({ fn }) => fn.countAll<bigint>().as('open'))
-    .where('account_id', '=', wanted.accountId)
-    .where('status', 'in', ['pending', 'confirming'])
-    .executeTakeFirstOrThrow()
-  if (open >= BigInt(wanted.openMax)) return 'too_many'
+  const dayAgo = new Date(wanted.at.getTime() - 24 * 3_600_000)
+  const { rows } = await sql<{ open: bigint; refused: bigint }>`
+    select count(*) filter (where status in ('pending', 'confirming')) as open,
+           count(*) filter (where status = 'failed' and claimed_at > ${dayAgo}) as refused
+    from axon_claims where account_id = ${wanted.accountId} and status in ('pending', 'confirming', 'failed')`.execute(
+    tx,
+  )
+  const counted = rows[0]
+  if (counted && (counted.open >= BigInt(wanted.openMax) || counted.refused >= BigInt(wanted.refusedMax)))
+    return 'too_many'
   const made = await tx
     .insertInto('axon_claims')
     .values({
@@ -192,22 +195,25 @@ export async function grant(
   return row.outcome === 'taken' ? { takenBy: row.taken_by ?? '' } : { grantId: row.grant_id }
 }
 
-/** Tells the world later that a payment was credited. */
-export async function tellCredited(tx: Tx, claimed: Claim, at: Date): Promise<void> {
+/** Tells the world later of what became true in this transaction. */
+export async function tell(
+  tx: Tx,
+  event: 'payment.credited' | 'payment.review_required',
+  claimed: Claim,
+  at: Date,
+): Promise<void> {
+  const id = `axon:${claimed.id}`
   const payload = {
-    payment: `axon:${claimed.id}`,
+    payment_id: id,
+    rail: 'axon',
     account_id: Number(claimed.account_id),
     tx_hash: claimed.tx_hash,
     credit_micro: String(claimed.credited_micro ?? 0n),
+    review_reason: claimed.reason,
     at: at.toISOString(),
   }
   await tx
     .insertInto('outbox')
-    .values({
-      event: 'payment.credited',
-      account_id: claimed.account_id,
-      object_id: payload.payment,
-      payload: JSON.stringify(payload),
-    })
+    .values({ event, account_id: claimed.account_id, object_id: id, payload: JSON.stringify(payload) })
     .execute()
 }

@@ -79,7 +79,7 @@ async function resolve(
         ? { grant_id: grantId, credited_micro: value, completed_at: claim.completed_at ?? now, reason: null }
         : { final: true },
   })
-  if (credits) await claims.tellCredited(tx, moved, now)
+  if (credits) await claims.tell(tx, 'payment.credited', moved, now)
   await recordAction(tx, {
     actor: { kind: 'operator', name: decision.operator },
     action: `${decision.action}.native_payment`,
