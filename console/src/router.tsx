@@ -30,7 +30,7 @@ const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: 
 
 /** Every page inside the frame: its path and the file it is in. Another page is a line here and one in ui/navigation.ts. */
 const pages = {
-  '/console': lazyRouteComponent(() => import('./pages/home.tsx'), 'Home'),
+  '/console': lazyRouteComponent(() => import('./pages/home/home.tsx'), 'Home'),
   '/topup': lazyRouteComponent(() => import('./pages/pay/buy.tsx'), 'Buy'),
   '/topup/$order': lazyRouteComponent(() => import('./pages/pay/order.tsx'), 'OrderPage'),
   '/console/orders': lazyRouteComponent(() => import('./pages/orders.tsx'), 'Orders'),
