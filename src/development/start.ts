@@ -73,7 +73,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
       log: () => undefined,
       environment: around.environment,
     })
-    step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin and a coin of its own`)
+    step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
 
     identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
