@@ -21,6 +21,7 @@ import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
+import { sampleAxon } from './axon-metrics.ts'
 import { createMetrics, type Metrics, samplePayments } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
@@ -98,6 +99,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     queue: payments.queue,
     now: clock.now,
   })
+  sampleAxon(metrics.registry, payments.axon)
   return {
     around,
     db,
