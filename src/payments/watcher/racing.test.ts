@@ -109,7 +109,7 @@ test(`three watchers that race, two of them dying at random inside their transac
   expect(await database.sql(`select count(*)::int as n from credit_grants where source = 'order'`)).toEqual([
     { n: ORDERS },
   ])
-}, 120_000)
+}, 300_000)
 
 test(`${BLOCKS} blocks behind are caught up in one round of few questions, and no order that was paid meanwhile has expired`, async () => {
   const { chain, database } = setting
@@ -139,7 +139,7 @@ test(`${BLOCKS} blocks behind are caught up in one round of few questions, and n
   expect(await Promise.all(orders.map(async ({ id }) => (await orderOf(database, id)).status))).toEqual(
     Array(5).fill('completed'),
   )
-}, 120_000)
+}, 300_000)
 
 test('with 10000 open orders a round asks nodes no more than with none, and a payment among them is found', async () => {
   const { chain, database, asset } = setting
@@ -176,7 +176,7 @@ test('with 10000 open orders a round asks nodes no more than with none, and a pa
   await database.sql(
     `update orders set status = 'expired' where status in ('pending', 'confirming') and tx_hash is null`,
   )
-}, 120_000)
+}, 300_000)
 
 test('a watcher at rest looks at once when it is woken, and ends when it is stopped', async () => {
   const { chain, database, asset } = setting
