@@ -82,6 +82,9 @@ export async function reap(
     host: deps.host,
     isRunning: deps.isRunning,
   })) {
+    // first, so that what it sent and what is still on its way is refused, and not found a round later
+    await processes.end(deps.db, process.id)
+    const before = marked.length
     for (;;) {
       const holdIds = await processes.leftBehind(deps.db, process, REAP_BATCH)
       await Promise.all(
@@ -96,8 +99,8 @@ export async function reap(
       marked.push(...holdIds)
       if (holdIds.length < REAP_BATCH) break
     }
-    await settleLeftBehind(deps.db, process.id)
-    await processes.end(deps.db, process.id)
+    if (!process.ended || marked.length > before) await settleLeftBehind(deps.db, process.id)
+    await processes.reaped(deps.db, process.id)
   }
   return marked
 }
