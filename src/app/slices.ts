@@ -1,5 +1,7 @@
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
+import { refundRoutes } from '../billing/refunds/routes.ts'
+import { settlementRoutes } from '../billing/settlements/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
@@ -34,6 +36,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
+  const paymentHint = () => ({ topup_url: `${publicUrl()}/topup` })
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -55,12 +58,14 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...orderRoutes(orders),
     ...creditRoutes(core),
     ...callRoutes(core),
+    ...settlementRoutes({ db, paymentHint }),
+    ...refundRoutes(core),
     ...usageRoutes({ db, clock }),
     ...modelsRoutes({ models: core.models, clock }),
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: () => ({ topup_url: `${publicUrl()}/topup` }),
+      paymentHint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,

@@ -237,6 +237,20 @@ export const Limits = Keys(
   { default: {}, description: 'Limits. Money limits are budgets of accounts and keys, not here.' },
 )
 
+/** What concerns everybody's Credits. */
+export const Credits = Keys(
+  {
+    balance_low_micro: Type.Integer({
+      minimum: 0,
+      maximum: 9_000_000_000_000_000,
+      default: 1_000_000,
+      description:
+        'An account is told (`balance.low`) when its balance falls below so many microcredits, once each time. 0 tells nobody; `farebox credits alert` sets it for one account.',
+    }),
+  },
+  { default: {}, description: "What concerns everybody's Credits." },
+)
+
 /** The whole of farebox.yaml. */
 export const ConfigurationFile = Keys(
   {
@@ -259,6 +273,7 @@ export const ConfigurationFile = Keys(
     }),
     payments: Payments,
     oidc: Oidc,
+    credits: Credits,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },
