@@ -3,6 +3,7 @@ import { creditRoutes } from '../billing/credits/routes.ts'
 import { refundRoutes } from '../billing/refunds/routes.ts'
 import { settlementRoutes } from '../billing/settlements/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
+import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
@@ -48,7 +49,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       signInGuard: core.limits.signInGuard,
     }),
     ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
-    ...sessionRoutes(sessions),
+    ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
     ...linkRoutes(core),
@@ -73,6 +74,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
+    ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version }),
     ...healthRoutes({
       db,
