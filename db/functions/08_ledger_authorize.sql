@@ -22,6 +22,11 @@ declare
   part record;
 begin
   select * into made from holds h where h.id = hold;
+  -- what is settled stays so: a repeat has nothing to wait for
+  if exists (select from hold_resolutions r where r.hold_id = hold) then
+    return query select 'settled', null::bigint, null::bigint, null::bigint;
+    return;
+  end if;
   perform ledger_lock_families((select array_agg(a.payer_account_id) || made.actor_account_id from hold_allocations a where a.hold_id = hold));
   if exists (select from hold_resolutions r where r.hold_id = hold) then
     return query select 'settled', null::bigint, null::bigint, null::bigint;

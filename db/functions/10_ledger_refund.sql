@@ -69,6 +69,12 @@ begin
     return query select 'not_original_account', null::bigint;
     return;
   end if;
+  -- a refund that is there stays as it is: only who may be the first has to wait
+  select r.id into given from refunds r where r.call_id = call;
+  if given is not null then
+    return query select 'repeated', given;
+    return;
+  end if;
   perform ledger_lock_families((select array_agg(a.payer_account_id) || account from hold_allocations a where a.hold_id = call));
   select r.id into given from refunds r where r.call_id = call;
   if given is not null then

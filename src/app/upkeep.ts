@@ -21,7 +21,14 @@ export interface UpkeepDeps {
 const REAP_BATCH = 500
 
 /** How often each kind of upkeep runs. */
-const everyMs = { beat: 5_000, reap: 10_000, usedKeys: 30_000, expiry: 30_000, prune: 600_000, audit: 3_600_000 } as const
+const everyMs = {
+  beat: 5_000,
+  reap: 10_000,
+  usedKeys: 30_000,
+  expiry: 30_000,
+  prune: 600_000,
+  audit: 3_600_000,
+} as const
 /** The first audit waits until a starting server has served its first callers. */
 const FIRST_AUDIT_MS = 60_000
 

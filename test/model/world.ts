@@ -207,7 +207,10 @@ function changeTerms(world: World, step: Step): Deed | undefined {
     case 'sweep': {
       const name = at(ACCOUNTS, step.account) ?? 'owner'
       const swept = model.expire(name)
-      return { ...done(statement.sweep(name), { swept: Number(swept) }), mark: swept > 0n ? 'sweep some' : 'sweep none' }
+      return {
+        ...done(statement.sweep(name), { swept: Number(swept) }),
+        mark: swept > 0n ? 'sweep some' : 'sweep none',
+      }
     }
     case 'status': {
       const name = at(ACCOUNTS, step.account) ?? 'owner'
