@@ -11,6 +11,7 @@ import type { Grant } from './world.ts'
 export const accountId = (name: string): number => ACCOUNTS.indexOf(name as Name) + 1
 export const nameOf = (id: number): string => ACCOUNTS[id - 1] ?? `account ${id}`
 const keyId = (name: string): number => Object.keys(KEYS).indexOf(name) + 1
+export const keyOf = (id: number): string => Object.keys(KEYS)[id - 1] ?? `key ${id}`
 /** The time of an expiry's rank: far ahead, or long gone. */
 const expiryTime = (rank: number): string => `${rank === EXPIRED ? 2001 : 2900 + rank}-01-01`
 const DONE = `returning '{}'::json`
