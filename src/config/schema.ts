@@ -32,6 +32,27 @@ export const DemoProvider = Keys(
   { description: 'A provider of kind `demo`.' },
 )
 
+const FIELD_PATH = '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){0,7}$'
+
+const UsageLookup = Keys(
+  {
+    path: Type.String({
+      pattern: '^/[!-~]{1,500}$',
+      description:
+        'Added to `base_url`, with `{response_id}` (of the answer), `{provider_request_id}` (of its headers) or `{request_id}` (ours, sent as `x-request-id`).',
+    }),
+    input_tokens: Type.String({
+      pattern: FIELD_PATH,
+      description: 'Where the record has the input tokens, such as `data.native_tokens_prompt`.',
+    }),
+    output_tokens: Type.String({ pattern: FIELD_PATH, description: 'Where it has the output tokens.' }),
+    cached_input_tokens: Type.Optional(
+      Type.String({ pattern: FIELD_PATH, description: 'Where it has the input tokens that came from its cache.' }),
+    ),
+  },
+  { description: "Where the provider's own record of a call is found, for `farebox hold lookup`." },
+)
+
 /** Any server that speaks OpenAI's chat API. */
 export const OpenAiCompatibleProvider = Keys(
   {
@@ -73,6 +94,7 @@ export const OpenAiCompatibleProvider = Keys(
     ),
     idle_timeout_ms: Timeout('Milliseconds of silence inside an answer until it counts as broken.', 120_000),
     max_response_bytes: Bytes('The largest answer in bytes, plain or streamed.', 33_554_432),
+    usage_lookup: Type.Optional(UsageLookup),
   },
   { description: 'A provider of kind `openai-compatible`.' },
 )
