@@ -10,6 +10,7 @@ import {
   Timeout,
   Tokens,
 } from './schema-fields.ts'
+import { Credits, UsageLookup } from './schema-money.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Oidc } from './schema-oidc.ts'
 import { Payments } from './schema-payments.ts'
@@ -30,27 +31,6 @@ export const DemoProvider = Keys(
     ),
   },
   { description: 'A provider of kind `demo`.' },
-)
-
-const FIELD_PATH = '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+){0,7}$'
-
-const UsageLookup = Keys(
-  {
-    path: Type.String({
-      pattern: '^/[!-~]{1,500}$',
-      description:
-        'Added to `base_url`, with `{response_id}` (of the answer), `{provider_request_id}` (of its headers) or `{request_id}` (ours, sent as `x-request-id`).',
-    }),
-    input_tokens: Type.String({
-      pattern: FIELD_PATH,
-      description: 'Where the record has the input tokens, such as `data.native_tokens_prompt`.',
-    }),
-    output_tokens: Type.String({ pattern: FIELD_PATH, description: 'Where it has the output tokens.' }),
-    cached_input_tokens: Type.Optional(
-      Type.String({ pattern: FIELD_PATH, description: 'Where it has the input tokens that came from its cache.' }),
-    ),
-  },
-  { description: "Where the provider's own record of a call is found, for `farebox hold lookup`." },
 )
 
 /** Any server that speaks OpenAI's chat API. */
@@ -257,20 +237,6 @@ export const Limits = Keys(
     chat_body_bytes: Bytes('The largest body of a chat call.', 8_388_608),
   },
   { default: {}, description: 'Limits. Money limits are budgets of accounts and keys, not here.' },
-)
-
-/** What concerns everybody's Credits. */
-export const Credits = Keys(
-  {
-    balance_low_micro: Type.Integer({
-      minimum: 0,
-      maximum: 9_000_000_000_000_000,
-      default: 1_000_000,
-      description:
-        'An account is told (`balance.low`) when its balance falls below so many microcredits, once each time. 0 tells nobody; `farebox credits alert` sets it for one account.',
-    }),
-  },
-  { default: {}, description: "What concerns everybody's Credits." },
 )
 
 /** The whole of farebox.yaml. */

@@ -8,7 +8,7 @@ export const SILENT_AFTER_SECONDS = 30
  * How long after its end a process is still looked at: a flush that was stuck on its way to the database can be
  * committed until its statement times out. One that begins later is refused (`process_ended`).
  */
-export const LATE_FLUSH_SECONDS = 120
+const LATE_FLUSH_SECONDS = 120
 
 /** A process that is gone. */
 export interface Gone {
