@@ -20,8 +20,10 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
+import { axonRoutes } from '../payments/axon/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
+import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
 import type { Core } from './core.ts'
@@ -37,7 +39,10 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
-  const paymentHint = () => ({ topup_url: `${publicUrl()}/topup` })
+  const paymentHint = (shortfallMicro: bigint) => ({
+    topup_url: `${publicUrl()}/topup`,
+    ...paymentObject(chains, shortfallMicro),
+  })
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -57,6 +62,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...settlementRoutes({ db, paymentHint }),

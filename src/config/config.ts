@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { type AxonSecrets, readAxon } from './axon.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
 import { type ModelConfig, readModels } from './models.ts'
@@ -65,6 +66,8 @@ export interface Secrets {
   readonly providerKeys: Readonly<Record<string, string>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  /** Nodes and rate sources of the native token. */
+  readonly axon: AxonSecrets
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
 }
@@ -102,9 +105,10 @@ export function loadConfig({
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
   const payments = readPayments(file, raw, readFile)
+  const axon = readAxon(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, oidc]
+  const parts = [file, providers, models, payments, axon, oidc]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -132,7 +136,7 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
-    payments: payments.payments,
+    payments: { ...payments.payments, axon: axon.axon },
     oidc: oidc.oidc,
     balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     limits: readLimits(file, mode),
@@ -142,6 +146,7 @@ export function loadConfig({
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
     rpcUrls: payments.rpcUrls,
+    axon: axon.secrets,
     oidcClientSecrets: oidc.clientSecrets,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }

@@ -7,6 +7,7 @@ export const exampleKeys = {
   ANTHROPIC_API_KEY: 'sk-planted-anthropic',
   GOOGLE_CLIENT_SECRET: 'planted-google',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
+  RATE_URL: 'https://rates.example.org/planted-rate-key',
 }
 
 /** farebox.yaml as it is shipped, for tests. */
