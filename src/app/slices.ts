@@ -21,6 +21,7 @@ import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
+import { x402Routes } from '../payments/x402/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
 
@@ -53,6 +54,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...x402Routes({ db, publicUrl, topUps: core.x402.topUps, authenticate: core.authenticator.authenticate }),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
@@ -76,6 +78,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       closing: core.closing,
       ledgerFailing: () => core.applier.failing,
       payments: core.payments,
+      x402: core.x402,
       serveMetrics: config.metricsPort === undefined,
     }),
   ]

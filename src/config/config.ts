@@ -8,6 +8,7 @@ import { type PaymentsConfig, readPayments } from './payments.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
+import { isWellKnownKey } from './well-known-keys.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -65,6 +66,9 @@ export interface Secrets {
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
+  /** The private key of the account that sends x402 payments. */
+  readonly relayerKey: string | undefined
+  readonly facilitatorKey: string | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -140,6 +144,8 @@ export function loadConfig({
     providerKeys: providers.providerKeys,
     rpcUrls: payments.rpcUrls,
     oidcClientSecrets: oidc.clientSecrets,
+    relayerKey: environment.FAREBOX_RELAYER_KEY,
+    facilitatorKey: payments.facilitatorKey,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
@@ -214,6 +220,22 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
       'FAREBOX_KEY_PEPPER',
       'It is not set.',
       'Set it once to the output of `openssl rand -hex 32`, or FAREBOX_KEY_PEPPER_FILE, and keep it.',
+    )
+  }
+  const relayerKey = environment.FAREBOX_RELAYER_KEY
+  const { x402 } = file.content.payments
+  if (x402 && !x402.facilitator && relayerKey === undefined) {
+    refuse(
+      'FAREBOX_RELAYER_KEY',
+      'It is not set, and the file has `payments.x402` without a facilitator.',
+      'Set it, or FAREBOX_RELAYER_KEY_FILE, to the private key of an account of its own with a little gas money.',
+    )
+  }
+  if (relayerKey !== undefined && isWellKnownKey(relayerKey)) {
+    refuse(
+      'FAREBOX_RELAYER_KEY',
+      'Everybody knows this key: it belongs to development chains.',
+      'Make a new one, for example with `openssl rand -hex 32`.',
     )
   }
   if (!file.content.allow_demo) problems.push(...demoOffers(file))

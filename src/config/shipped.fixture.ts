@@ -6,6 +6,7 @@ export const exampleKeys = {
   OPENAI_API_KEY: 'sk-planted-openai',
   ANTHROPIC_API_KEY: 'sk-planted-anthropic',
   GOOGLE_CLIENT_SECRET: 'planted-google',
+  FACILITATOR_API_KEY: 'planted-facilitator',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
 }
 

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { serve } from '../app/serve.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { loadConfig } from '../config/config.ts'
+import type { X402Config } from '../config/payments.ts'
 import { openDatabase } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
 import { type DevelopmentChain, startDevelopmentChain } from '../embedded/anvil-chain.ts'
@@ -93,6 +94,13 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
         token_address: chain.tokenAddress,
         recipient_address: chain.recipientAddress,
       },
+      x402: {
+        topup_url: `${baseUrl}/v1/payments/topup`,
+        network: `eip155:${chain.chainId}`,
+        asset: chain.tokenAddress,
+        pay_to_address: chain.recipientAddress,
+        relayer_address: chain.relayer.address,
+      },
       payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
       oidc: identity.oidc,
       owner,
@@ -145,9 +153,32 @@ function withChain(
     enabled: true,
     confirmations: {},
   }
+  const { assets, x402 } = config.payments
   return {
-    config: { ...config, payments: { assets: { ...config.payments.assets, [chain.assetId]: asset } } },
-    secrets: { ...secrets, rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] } },
+    config: {
+      ...config,
+      payments: { assets: { ...assets, [chain.assetId]: asset }, x402: x402 ?? developmentTopUps(chain) },
+    },
+    secrets: {
+      ...secrets,
+      rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] },
+      relayerKey: secrets.relayerKey ?? chain.relayer.privateKey,
+    },
+  }
+}
+
+/** Top-ups by x402 on the development chain: everything that a block holds counts at once. */
+function developmentTopUps(chain: DevelopmentChain): X402Config {
+  return {
+    asset: chain.assetId,
+    payTo: undefined,
+    minAmountMicro: 1n,
+    maxAmountMicro: 1_000_000_000_000n,
+    confirmations: 1,
+    gasPriceMaxGwei: 1_000,
+    gasAlarmPayments: 200,
+    paymentsPerMinutePerPayer: 60_000,
+    facilitatorUrl: undefined,
   }
 }
 

@@ -94,7 +94,7 @@ export function transferCall(authorization: Authorization, signature: string): H
 /** What a token's DOMAIN_SEPARATOR must be for signatures of this domain. */
 export function domainSeparator(domain: SigningDomain): string {
   return hashDomain({
-    domain: typedDomain(domain),
+    domain: { ...typedDomain(domain), chainId: BigInt(domain.chainId) },
     types: {
       EIP712Domain: [
         { name: 'name', type: 'string' },

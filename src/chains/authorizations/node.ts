@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts'
-import { type ChainNode, CallReverted, type Header, NodeUnavailable } from '../chain.ts'
+import { CallReverted, type ChainNode, type Header, NodeUnavailable } from '../chain.ts'
 import { type ChainSettings, openEvmChain } from '../evm.ts'
 import { type JsonRpc, openJsonRpc } from '../json-rpc.ts'
 import { addressOf, listOf, numberOf, objectOf, type Raw, textOf } from '../raw.ts'

@@ -1,12 +1,12 @@
-import { askAll, NodesDisagree, RangeRefused } from '../chain.ts'
+import { NodesDisagree, RangeRefused } from '../chain.ts'
 import { confirmationsOf } from '../depth.ts'
 import type { Authorization } from './authorization.ts'
 import type { AuthorizationNode, TokenLog } from './node.ts'
 
 /** What the chain shows of an authorization. */
 export type Use =
-  /** Nobody used it. `confirmedAt` is the time of the block that is deep enough: above `validBefore` it never lands. */
-  | { readonly kind: 'unused'; readonly confirmedAt: Date }
+  /** Nobody used it, up to and including the block that is deep enough: once its time is past `validBefore` nobody ever will. */
+  | { readonly kind: 'unused'; readonly confirmedBlock: bigint; readonly confirmedAt: Date }
   /** Its transfer is in the chain, exactly. */
   | {
       readonly kind: 'paid'
@@ -47,10 +47,8 @@ const RANGE = 2_000n
  * What every node says about an authorization; throws NodesDisagree when they differ and NodeUnavailable when one does
  * not answer, since nothing is known then. The words of whoever sent the transaction are not asked for.
  */
-export async function useOf(query: UseQuery): Promise<Use> {
-  const answers = await askAll({ chainId: 0, networkName: query.networkName, nodes: query.nodes }, (node) =>
-    useOn(node as AuthorizationNode, query),
-  )
+export async function findUse(query: UseQuery): Promise<Use> {
+  const answers = await Promise.all(query.nodes.map((node) => lookOn(node, query)))
   const [first, ...others] = answers
   if (!first) throw new NodesDisagree(`there is no node of ${query.networkName}`)
   return others.reduce((agreed, answer) => joined(agreed, answer, query.networkName), first)
@@ -66,15 +64,16 @@ function joined(one: Use, other: Use, networkName: string): Use {
   return 'confirmations' in one && 'confirmations' in other && one.confirmations < other.confirmations ? one : other
 }
 
-async function useOn(node: AuthorizationNode, query: UseQuery): Promise<Use> {
+async function lookOn(node: AuthorizationNode, query: UseQuery): Promise<Use> {
   const { token, authorization, confirmations } = query
   const { payer, nonce } = authorization
-  const { latest, finalized } = await node.heads()
+  const heads = await node.heads()
+  const [latest, finalized] = [heads.latest.number, heads.finalized]
   if (!(await node.nonceSpent(token, payer, nonce, latest))) {
     const deep = latest - BigInt(confirmations) + 1n
     const [header] = await node.headers([deep < 0n ? 0n : deep])
     if (!header) throw new NodesDisagree(`${node.name} lacks one of its own blocks`)
-    return { kind: 'unused', confirmedAt: header.at }
+    return { kind: 'unused', confirmedBlock: header.number, confirmedAt: header.at }
   }
   for (const txHash of query.hints) {
     const found = await paidIn(node, query, txHash, { latest, finalized })
@@ -98,8 +97,10 @@ async function searched(node: AuthorizationNode, query: UseQuery, ends: Ends): P
     try {
       const [event] = await node.nonceEvents({ token, ...authorization, fromBlock, toBlock })
       if (event) {
-        const paid = event.kind === 'used' ? await paidIn(node, query, event.txHash, ends) : undefined
-        return paid ?? spentIn(event.kind === 'canceled', event.txHash, confirmationsOf(event.block, ends.latest))
+        if (event.kind === 'canceled') return spentIn(true, event.txHash, confirmationsOf(event.block, ends.latest))
+        const found = await paidIn(node, query, event.txHash, ends)
+        if (!found) throw new NodesDisagree(`${node.name} lists a log whose receipt it does not have`)
+        return found
       }
       toBlock = fromBlock - 1n
     } catch (error) {
@@ -110,13 +111,9 @@ async function searched(node: AuthorizationNode, query: UseQuery, ends: Ends): P
   return spentIn(false, undefined, Number(LOOK_BACK_BLOCKS))
 }
 
-const spentIn = (canceled: boolean, txHash: string | undefined, confirmations: number): Use => ({
-  kind: 'spent',
-  canceled,
-  reachedUs: false,
-  txHash,
-  confirmations,
-})
+function spentIn(canceled: boolean, txHash: string | undefined, confirmations: number): Use {
+  return { kind: 'spent', canceled, reachedUs: false, txHash, confirmations }
+}
 
 /** What a transaction that should hold the use holds; undefined when it does not spend the nonce. */
 async function paidIn(

@@ -28,7 +28,10 @@ export async function joinTransfers(deps: WatcherDeps, watched: WatchedChain, he
   )) {
     await deps.db.transaction().execute(async (tx) => {
       const locked = await store.lockTransfer(tx, transfer)
-      if (!locked || (await joinExactly(deps, tx, locked))) return
+      const otherRail = locked && (await store.otherRail(tx, locked))
+      if (!locked || otherRail === 'open') return
+      if (otherRail === 'credited') return store.mark(tx, locked, { state: 'credited', note: 'an x402 payment' })
+      if (await joinExactly(deps, tx, locked)) return
       const deep = isDeepEnough(depthFor(watched, locked.token_address, BigInt(locked.amount)), locked.block, head)
       if (deep) await decide(deps, tx, watched, locked)
     })
