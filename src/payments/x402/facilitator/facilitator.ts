@@ -14,10 +14,10 @@ export interface FacilitatorDeps {
 
 const VERIFY_TIMEOUT_MS = 5_000
 const SETTLE_TIMEOUT_MS = 20_000
-/** A payment that is still not in the chain is handed over again after this. */
-const AGAIN_AFTER_MS = 10_000
+/** A payment that is still not in the chain is handed over again after this; one that was refused is offered again sooner. */
+const AGAIN_AFTER_MS = { handedOver: 10_000, refused: 1_000 } as const
 const ANSWER_MAX = 64 * 1024
-/** Payments remembered as handed over; above it the oldest is forgotten, which costs one more request. */
+/** Payments remembered; above it the oldest is forgotten, which costs one more request. */
 const REMEMBERED_MAX = 10_000
 
 /**
@@ -25,26 +25,33 @@ const REMEMBERED_MAX = 10_000
  * nothing can have been sent. What it says about the outcome is not looked at: the chain is.
  */
 export function openFacilitator(deps: FacilitatorDeps): Settler<undefined> {
-  const handedOver = new Map<bigint, number>()
+  const tried = new Map<bigint, { readonly atMs: number; readonly refusal: NotSent | undefined }>()
+  const remember = (id: bigint, refusal: NotSent | undefined): void => {
+    tried.delete(id)
+    tried.set(id, { atMs: deps.clock.monotonicMs(), refusal })
+    const [oldest] = tried.keys()
+    if (tried.size > REMEMBERED_MAX && oldest !== undefined) tried.delete(oldest)
+  }
   return {
     kind: 'facilitator',
     prepare: async () => undefined,
     store: async () => undefined,
     async push(payment) {
-      const nowMs = deps.clock.monotonicMs()
-      const before = handedOver.get(payment.id)
-      if (before !== undefined && nowMs - before < AGAIN_AFTER_MS) return
+      const before = tried.get(payment.id)
+      const againAfterMs = AGAIN_AFTER_MS[before?.refusal ? 'refused' : 'handedOver']
+      if (before && deps.clock.monotonicMs() - before.atMs < againAfterMs) {
+        if (before.refusal) throw before.refusal
+        return
+      }
       const body = JSON.stringify(requestOf(deps.settings, payment))
       const verified = await ask(deps, 'verify', body, VERIFY_TIMEOUT_MS)
-      if (verified?.isValid !== true)
-        throw new NotSent(
-          verified === undefined
-            ? 'The facilitator that settles payments does not answer.'
-            : 'The facilitator that settles payments refuses this one.',
-        )
-      handedOver.set(payment.id, nowMs)
-      const [oldest] = handedOver.keys()
-      if (handedOver.size > REMEMBERED_MAX && oldest !== undefined) handedOver.delete(oldest)
+      if (verified?.isValid !== true) {
+        const does = verified === undefined ? 'does not answer' : 'refuses this one'
+        const refusal = new NotSent(`The facilitator that settles payments ${does}.`)
+        remember(payment.id, refusal)
+        throw refusal
+      }
+      remember(payment.id, undefined)
       await ask(deps, 'settle', body, SETTLE_TIMEOUT_MS)
     },
   }
