@@ -106,7 +106,7 @@ export interface TopUpSetting {
 export interface TopUpOptions {
   readonly servers?: number
   /** The nodes that servers ask; the chain itself by default. */
-  readonly rpcUrls?: (chain: TestChain) => readonly string[]
+  readonly rpcUrls?: (chain: TestChain) => Promise<readonly string[]>
   /** Keys of `payments.x402`. */
   readonly x402?: object
   /** Keys of `payments.assets.dev_usdc`. */
@@ -124,7 +124,8 @@ export async function openTopUps(options: TopUpOptions = {}): Promise<TopUpSetti
     now: () => new Date(Date.now() + aheadMs),
     monotonicMs: () => performance.now() + aheadMs,
   }
-  const configuration = topUpConfiguration(chain, options)
+  const rpcUrls = (await options.rpcUrls?.(chain)) ?? [chain.rpcUrl]
+  const configuration = topUpConfiguration({ ...options, rpcUrls, recipient: chain.recipient })
   const pepper = randomBytes(32)
   const apps: App[] = []
   const urls: string[] = []
@@ -200,20 +201,17 @@ export async function openTopUps(options: TopUpOptions = {}): Promise<TopUpSetti
 }
 
 /** A configuration file with top-ups on this chain. */
-export function topUpConfiguration(
-  chain: Pick<TestChain, 'rpcUrl' | 'recipient'>,
-  {
-    rpcUrls,
-    x402,
-    asset,
-  }: Pick<TopUpOptions, 'x402' | 'asset'> & { rpcUrls?: (chain: TestChain) => readonly string[] },
-): string {
-  const urls = rpcUrls?.(chain as TestChain) ?? [chain.rpcUrl]
+export function topUpConfiguration({
+  recipient,
+  rpcUrls,
+  x402,
+  asset,
+}: Pick<TopUpOptions, 'x402' | 'asset'> & { rpcUrls: readonly string[]; recipient: string }): string {
   const topUps = { asset: 'dev_usdc', confirmations: 1, gas_price_max_gwei: 1000, payments_per_minute_per_payer: 1000 }
   // JSON is YAML
   const payments = `payments:
   assets:
-    dev_usdc: ${JSON.stringify({ recipient: chain.recipient, rpc_urls: urls, ...asset })}
+    dev_usdc: ${JSON.stringify({ recipient, rpc_urls: rpcUrls, ...asset })}
   x402: ${JSON.stringify({ ...topUps, ...x402 })}
 `
   const shipped = readTextFile(packagedConfigurationFile) ?? ''

@@ -34,7 +34,7 @@ export interface X402Status {
 
 const pace = {
   production: { soonMs: 1_000, laterMs: 30_000, idleMs: 5_000, gasMs: 60_000 },
-  development: { soonMs: 200, laterMs: 5_000, idleMs: 1_000, gasMs: 10_000 },
+  development: { soonMs: 100, laterMs: 5_000, idleMs: 1_000, gasMs: 10_000 },
 } as const
 /** A request waits so long for its payment; clients wait for half a minute and more. */
 const WAIT_MS = 15_000

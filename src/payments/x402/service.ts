@@ -49,7 +49,7 @@ export interface TopUpRequest {
 const SECONDS_LEFT_MIN = 10n
 /** Clients round up, and clocks differ. */
 const SECONDS_LEFT_MAX = BigInt(MAX_TIMEOUT_SECONDS) + 600n
-const POLL_MS = 100
+const POLL_MS = 50
 const MINUTE_MS = 60_000
 
 /**
