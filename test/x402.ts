@@ -171,14 +171,7 @@ export async function openTopUps(options: TopUpOptions = {}): Promise<TopUpSetti
       const { value: amount } = proof.authorization
       return { ...(await setting.settled({ amount, headers: proof.headers, at: wanted.at ?? 0 })), proof }
     },
-    async credits({ address }) {
-      const [row] = await database.sql<{ grants: string; micro: string }>(
-        `select count(*) as grants, coalesce(sum(g.amount_micro), 0) as micro from credit_grants g
-         join account_wallets w on w.account_id = g.account_id where g.source = 'x402' and w.address = $1`,
-        [address.toLowerCase()],
-      )
-      return { grants: Number(row?.grants), micro: BigInt(row?.micro ?? 0) }
-    },
+    credits: (wallet) => creditsOf(database, wallet),
     advance(ms) {
       aheadMs += ms
     },
@@ -232,15 +225,34 @@ function onChain(
     carryOut: (proof) => sentAndMined(chain, { to: chain.token, data: carryOutCall(proof) }),
     sent: (call) => sentAndMined(chain, call),
     automine: async (on) => void (await chain.rpc('evm_setAutomine', on)),
-    async transfers({ address }) {
-      const topics = [TRANSFER_TOPIC, `0x${word(address)}`, `0x${word(chain.recipient)}`]
-      const logs = (await chain.rpc('eth_getLogs', { address: chain.token, topics, fromBlock: '0x0' })) as {
-        data: string
-        transactionHash: string
-      }[]
-      return logs.map(({ data, transactionHash }) => ({ amount: BigInt(data), txHash: transactionHash }))
-    },
+    transfers: (wallet) => transfersOf(chain, wallet),
   }
+}
+
+/** Transfers from a wallet to the recipient that a chain has. */
+export async function transfersOf(
+  chain: Pick<TestChain, 'rpc' | 'token' | 'recipient'>,
+  { address }: { address: string },
+): Promise<{ amount: bigint; txHash: string }[]> {
+  const topics = [TRANSFER_TOPIC, `0x${word(address)}`, `0x${word(chain.recipient)}`]
+  const logs = (await chain.rpc('eth_getLogs', { address: chain.token, topics, fromBlock: '0x0' })) as {
+    data: string
+    transactionHash: string
+  }[]
+  return logs.map(({ data, transactionHash }) => ({ amount: BigInt(data), txHash: transactionHash }))
+}
+
+/** Microcredits given for x402 to the account of a wallet, and how often. */
+export async function creditsOf(
+  database: TestDatabase,
+  { address }: { address: string },
+): Promise<{ grants: number; micro: bigint }> {
+  const [row] = await database.sql<{ grants: string; micro: string }>(
+    `select count(*) as grants, coalesce(sum(g.amount_micro), 0) as micro from credit_grants g
+     join account_wallets w on w.account_id = g.account_id where g.source = 'x402' and w.address = $1`,
+    [address.toLowerCase()],
+  )
+  return { grants: Number(row?.grants), micro: BigInt(row?.micro ?? 0) }
 }
 
 async function sentAndMined(chain: TestChain, call: { to: string; data: string }): Promise<string> {
@@ -269,7 +281,8 @@ export async function mint(
   await until(async () => (await chain.rpc('eth_getTransactionReceipt', hash)) !== null, 'the tokens are there')
 }
 
-async function signed(
+/** Signs a payment as a client of its version would. */
+export async function signed(
   chain: Pick<TestChain, 'token' | 'recipient'>,
   clock: Clock,
   wanted: Partial<Signed> & { wallet: PrivateKeyAccount },
