@@ -2,23 +2,20 @@ import { randomBytes } from 'node:crypto'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
-import { type Authorization, signAuthorization } from '../src/chains/authorizations/authorization.ts'
 import { loadConfig, packagedConfigurationFile } from '../src/config/config.ts'
 import { readTextFile } from '../src/config/read-file.ts'
 import type { Clock } from '../src/kernel/clock.ts'
 import { systemRandom } from '../src/kernel/random.ts'
 import { auditLedger } from '../src/ledger/audit.ts'
-import { until } from './app.ts'
-import { type TestChain, testChain, transferCall, word } from './chain.ts'
+import { type TestChain, testChain } from './chain.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { newWallet } from './servers.ts'
+import { carryOutCall, eventually, mint, type Proof, type Signed, signed, transfersOf } from './x402-proofs.ts'
 
 /** A relayer of the test chain, as its default. */
-export const RELAYER_KEY = '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a'
+const RELAYER_KEY = '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a'
 /** Its address, in lower case. */
 export const RELAYER = '0x15d34aaf54267db7d7c367839aaf71a00a2c6a65'
-const TOKEN_OWNER = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
-const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
 /** An answer of the top-up endpoint, read to its end. */
 export interface TopUpAnswer {
@@ -29,31 +26,6 @@ export interface TopUpAnswer {
   /** PAYMENT-RESPONSE or X-PAYMENT-RESPONSE, decoded. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly response: any
-}
-
-/** What a wallet signs; every member has a usual value. */
-export interface Signed {
-  readonly wallet: PrivateKeyAccount
-  readonly version: 1 | 2
-  readonly amount: bigint
-  readonly nonce: string
-  readonly to: string
-  readonly validAfter: bigint
-  readonly validBefore: bigint
-  /** The EIP-712 domain's chain. */
-  readonly chainId: number
-  readonly token: string
-}
-
-/** A proof, before it is a header. */
-export interface Proof {
-  readonly version: 1 | 2
-  readonly authorization: Authorization
-  readonly signature: string
-  readonly headers: Record<string, string>
-  /** The JSON in the header. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests take it apart
-  readonly payload: any
 }
 
 /** Whole servers with top-ups, on one database and one chain. */
@@ -125,42 +97,20 @@ export async function openTopUps(options: TopUpOptions = {}): Promise<TopUpSetti
     monotonicMs: () => performance.now() + aheadMs,
   }
   const rpcUrls = (await options.rpcUrls?.(chain)) ?? [chain.rpcUrl]
-  const configuration = topUpConfiguration({ ...options, rpcUrls, recipient: chain.recipient })
-  const pepper = randomBytes(32)
-  const apps: App[] = []
-  const urls: string[] = []
-  for (let index = 0; index < (options.servers ?? 1); index += 1) {
-    const { config, secrets } = loadConfig({
-      environment: {
-        PORT: '0',
-        HOST: '127.0.0.1',
-        FAREBOX_CONFIG: 'test.yaml',
-        FAREBOX_RELAYER_KEY: options.relayerKey ?? RELAYER_KEY,
-      },
-      readFile: (path) => (path === 'test.yaml' ? configuration : undefined),
-      now: clock.now(),
-      mode: 'development',
-    })
-    const app = await createApp({
-      config,
-      secrets,
-      clock,
-      pepper,
-      databaseUrl: database.url,
-      random: systemRandom,
-      logger: createLogger({ level: 'info', write: (text) => void log.push(text) }),
-      version: '0.0.0-test',
-      host: 'test',
-      pid: process.pid,
-      isRunning: () => true,
-    })
-    apps.push(app)
-    urls.push(await app.server.listen({ host: '127.0.0.1', port: 0 }))
+  const around = {
+    clock,
+    log,
+    pepper: randomBytes(32),
+    databaseUrl: database.url,
+    configuration: topUpConfiguration({ ...options, rpcUrls, recipient: chain.recipient }),
+    relayerKey: options.relayerKey ?? RELAYER_KEY,
   }
+  const apps = await Promise.all(Array.from({ length: options.servers ?? 1 }, () => composed(around)))
+  const urls = await Promise.all(apps.map((app) => app.server.listen({ host: '127.0.0.1', port: 0 })))
   const setting: TopUpSetting = {
     chain,
     database,
-    pepper,
+    pepper: around.pepper,
     apps,
     urls,
     log,
@@ -177,7 +127,7 @@ export async function openTopUps(options: TopUpOptions = {}): Promise<TopUpSetti
     },
     audit: () => auditLedger(database.db),
     quiet: () =>
-      until(async () => {
+      eventually(async () => {
         const open = await database.sql(`select from x402_payments where status in ('awaiting_settlement', 'pending')`)
         return open.length === 0
       }, 'no payment is open'),
@@ -188,9 +138,37 @@ export async function openTopUps(options: TopUpOptions = {}): Promise<TopUpSetti
     },
   }
   await Promise.all(
-    urls.map((_, at) => until(async () => (await setting.topUp({ at })).status === 402, 'top-ups are on')),
+    urls.map((_, at) => eventually(async () => (await setting.topUp({ at })).status === 402, 'top-ups are on')),
   )
   return setting
+}
+
+function composed(around: {
+  clock: Clock
+  log: string[]
+  pepper: Buffer
+  databaseUrl: string
+  configuration: string
+  relayerKey: string
+}): Promise<App> {
+  const { clock, log, configuration, relayerKey } = around
+  const { config, secrets } = loadConfig({
+    environment: { PORT: '0', HOST: '127.0.0.1', FAREBOX_CONFIG: 'test.yaml', FAREBOX_RELAYER_KEY: relayerKey },
+    readFile: (path) => (path === 'test.yaml' ? configuration : undefined),
+    now: clock.now(),
+    mode: 'development',
+  })
+  return createApp({
+    ...around,
+    config,
+    secrets,
+    random: systemRandom,
+    logger: createLogger({ level: 'info', write: (text) => void log.push(text) }),
+    version: '0.0.0-test',
+    host: 'test',
+    pid: process.pid,
+    isRunning: () => true,
+  })
 }
 
 /** A configuration file with top-ups on this chain. */
@@ -229,19 +207,6 @@ function onChain(
   }
 }
 
-/** Transfers from a wallet to the recipient that a chain has. */
-export async function transfersOf(
-  chain: Pick<TestChain, 'rpc' | 'token' | 'recipient'>,
-  { address }: { address: string },
-): Promise<{ amount: bigint; txHash: string }[]> {
-  const topics = [TRANSFER_TOPIC, `0x${word(address)}`, `0x${word(chain.recipient)}`]
-  const logs = (await chain.rpc('eth_getLogs', { address: chain.token, topics, fromBlock: '0x0' })) as {
-    data: string
-    transactionHash: string
-  }[]
-  return logs.map(({ data, transactionHash }) => ({ amount: BigInt(data), txHash: transactionHash }))
-}
-
 /** Microcredits given for x402 to the account of a wallet, and how often. */
 export async function creditsOf(
   database: TestDatabase,
@@ -257,91 +222,8 @@ export async function creditsOf(
 
 async function sentAndMined(chain: TestChain, call: { to: string; data: string }): Promise<string> {
   const hash = await chain.send({ from: chain.payers[3] ?? '', ...call })
-  await until(async () => (await chain.rpc('eth_getTransactionReceipt', hash)) !== null, 'it is in a block')
+  await eventually(async () => (await chain.rpc('eth_getTransactionReceipt', hash)) !== null, 'it is in a block')
   return hash
-}
-
-/** The call of the token that carries out a proof. */
-export function carryOutCall({ authorization, signature }: Proof): string {
-  const { payer, recipient, value, validAfter, validBefore, nonce } = authorization
-  const [r, s, v] = [signature.slice(2, 66), signature.slice(66, 130), signature.slice(130)]
-  const words = [word(payer), word(recipient), word(value), word(validAfter), word(validBefore), nonce.slice(2)]
-  // transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)
-  return `0xe3ee160e${words.join('')}${v.padStart(64, '0')}${r}${s}`
-}
-
-/** Gives an address tokens of the test chain. */
-export async function mint(
-  chain: Pick<TestChain, 'rpc' | 'send' | 'token'>,
-  address: string,
-  tokens: bigint,
-): Promise<void> {
-  const data = transferCall(address, tokens).replace('0xa9059cbb', '0x40c10f19')
-  const hash = await chain.send({ from: TOKEN_OWNER, to: chain.token, data })
-  await until(async () => (await chain.rpc('eth_getTransactionReceipt', hash)) !== null, 'the tokens are there')
-}
-
-/** Signs a payment as a client of its version would. */
-export async function signed(
-  chain: Pick<TestChain, 'token' | 'recipient'>,
-  clock: Clock,
-  wanted: Partial<Signed> & { wallet: PrivateKeyAccount },
-): Promise<Proof> {
-  const version = wanted.version ?? 2
-  const now = BigInt(Math.floor(clock.now().getTime() / 1000))
-  const authorization: Authorization = {
-    payer: wanted.wallet.address.toLowerCase(),
-    recipient: (wanted.to ?? chain.recipient).toLowerCase(),
-    value: wanted.amount ?? 1_000_000n,
-    validAfter: wanted.validAfter ?? (version === 2 ? 0n : now - 600n),
-    validBefore: wanted.validBefore ?? now + 300n,
-    nonce: wanted.nonce ?? `0x${randomBytes(32).toString('hex')}`,
-  }
-  const chainId = wanted.chainId ?? (version === 1 ? 84_532 : 31_337)
-  const token = wanted.token ?? chain.token
-  const signature = await signAuthorization(wanted.wallet, authorization, {
-    name: 'USD Coin',
-    version: '2',
-    chainId,
-    token,
-  })
-  return proofOf(chain, version, authorization, signature)
-}
-
-/** A proof of these parts, as a client of the version would send it. */
-export function proofOf(
-  chain: Pick<TestChain, 'token' | 'recipient'>,
-  version: 1 | 2,
-  authorization: Authorization,
-  signature: string,
-): Proof {
-  const { payer: from, recipient: to, nonce } = authorization
-  const [value, validAfter, validBefore] = [
-    authorization.value,
-    authorization.validAfter,
-    authorization.validBefore,
-  ].map(String)
-  const inner = { signature, authorization: { from, to, value, validAfter, validBefore, nonce } }
-  const accepted = {
-    scheme: 'exact',
-    network: 'eip155:31337',
-    amount: value,
-    asset: chain.token,
-    payTo: chain.recipient,
-    maxTimeoutSeconds: 300,
-    extra: { name: 'USD Coin', version: '2' },
-  }
-  const payload =
-    version === 2
-      ? { x402Version: 2, accepted, payload: inner }
-      : { x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: inner }
-  return { version, authorization, signature, payload, headers: headerOf(version, payload) }
-}
-
-/** The header of a payload. */
-export function headerOf(version: 1 | 2, payload: unknown): Record<string, string> {
-  const text = Buffer.from(JSON.stringify(payload)).toString('base64')
-  return version === 2 ? { 'PAYMENT-SIGNATURE': text } : { 'X-PAYMENT': text }
 }
 
 function overHttp(urls: readonly string[]): Pick<TopUpSetting, 'topUp' | 'settled' | 'send' | 'signIn'> {

@@ -6,9 +6,9 @@ import type { X402Config } from '../config/payments.ts'
 import type { Database } from '../db/database.ts'
 import type { ContextTokens } from '../payments/orders/context-port.ts'
 import { openFacilitator } from '../payments/x402/facilitator/facilitator.ts'
-import { type GasMoney, type Lane, openLane } from '../payments/x402/lane/lane.ts'
-import type { Payment, Settler, TopUpSettings } from '../payments/x402/model.ts'
-import type { TopUpDeps } from '../payments/x402/service.ts'
+import type { GasMoney } from '../payments/x402/lane/gas.ts'
+import { type Lane, openLane } from '../payments/x402/lane/lane.ts'
+import type { Payment, Settler, TopUpDeps, TopUpSettings } from '../payments/x402/model.ts'
 import * as store from '../payments/x402/store.ts'
 import { startWorker } from '../payments/x402/worker.ts'
 import type { Surroundings } from './server-surroundings.ts'
@@ -60,7 +60,11 @@ export function openX402(
   const asset = x402 && acceptAssets(config.payments.assets).find(({ assetId }) => assetId === x402.asset)
   if (!x402 || !asset) return { topUps: () => undefined, status: async () => undefined, stop: async () => undefined }
 
-  const settings = settingsOf(x402, asset, openAuthorizationNodes(nodesOf(around, asset), clock))
+  const settings = settingsOf(
+    x402,
+    asset,
+    openAuthorizationNodes({ ...asset, rpcUrls: around.secrets.rpcUrls[asset.assetId] ?? [] }, clock),
+  )
   const { settler, lane } = openSettler(around, x402, { db, settings })
   const { soonMs, laterMs, idleMs, gasMs } = pace[config.mode]
   const worker = startWorker({ db, clock, settings, settler, lane, soonMs, laterMs, idleMs, onTrouble })
@@ -86,12 +90,6 @@ export function openX402(
       await worker.stop()
     },
   }
-}
-
-/** The nodes of an asset's chain, as this server reaches them. */
-function nodesOf({ secrets }: Pick<Surroundings, 'secrets'>, asset: AcceptedAsset) {
-  const { chainId, networkName, safeBlocks, finalizedBlocks } = asset
-  return { chainId, networkName, safeBlocks, finalizedBlocks, rpcUrls: secrets.rpcUrls[asset.assetId] ?? [] }
 }
 
 function settingsOf(x402: X402Config, asset: AcceptedAsset, nodes: readonly AuthorizationNode[]): TopUpSettings {

@@ -22,13 +22,21 @@ export function describeConfig(config: Config, secrets: Secrets): string {
   const identityProviders = Object.entries(config.oidc.providers).map(
     ([name, provider]) => [name, { ...provider, clientSecret: shown(secrets.oidcClientSecrets[name]) }] as const,
   )
+  const { x402 } = config.payments
   const settings = {
     ...config,
     providers: Object.fromEntries(providers),
-    payments: { assets: Object.fromEntries(assets) },
+    payments: {
+      assets: Object.fromEntries(assets),
+      x402: x402 && { ...x402, facilitatorKey: shown(secrets.facilitatorKey) },
+    },
     oidc: { ...config.oidc, providers: Object.fromEntries(identityProviders) },
   }
-  const hidden = { databaseUrl: shown(secrets.databaseUrl), keyPepper: shown(secrets.keyPepper) }
+  const hidden = {
+    databaseUrl: shown(secrets.databaseUrl),
+    keyPepper: shown(secrets.keyPepper),
+    relayerKey: shown(secrets.relayerKey),
+  }
   return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })
 }
 

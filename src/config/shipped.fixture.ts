@@ -17,7 +17,7 @@ export function shipped(): string {
 
 /** The same with its commented-out examples and keys put into force: comment lines of the form `# key: ...`. */
 export function shippedWithExamples(): string {
-  return shipped().replace(/^( *)# ( *(?:- )?[a-z_-]+:(?: .*)?)$/gm, (line, indent, code) =>
+  return shipped().replace(/^( *)# ( *(?:- )?[a-z_][a-z0-9_-]*:(?: .*)?)$/gm, (line, indent, code) =>
     line.includes('yaml-language-server') ? line : `${indent}${code}`,
   )
 }

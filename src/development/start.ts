@@ -11,7 +11,7 @@ import { type DevelopmentChain, startDevelopmentChain } from '../embedded/anvil-
 import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
-import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { type DevelopmentFile, type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
 import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
 
@@ -87,21 +87,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
-      chain: {
-        rpc_url: chain.rpcUrl,
-        chain_id: chain.chainId,
-        asset_id: chain.assetId,
-        token_address: chain.tokenAddress,
-        recipient_address: chain.recipientAddress,
-      },
-      x402: {
-        topup_url: `${baseUrl}/v1/payments/topup`,
-        network: `eip155:${chain.chainId}`,
-        asset: chain.tokenAddress,
-        pay_to_address: chain.recipientAddress,
-        relayer_address: chain.relayer.address,
-      },
-      payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
+      ...chainEntries(chain, baseUrl),
       oidc: identity.oidc,
       owner,
       agent,
@@ -114,6 +100,27 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await identity?.stop()
     await chain?.stop()
     await postgres?.stop()
+  }
+}
+
+/** What scripts need to know of the chain and of paying on it. */
+function chainEntries(chain: DevelopmentChain, baseUrl: string): Pick<DevelopmentFile, 'chain' | 'x402' | 'payers'> {
+  return {
+    chain: {
+      rpc_url: chain.rpcUrl,
+      chain_id: chain.chainId,
+      asset_id: chain.assetId,
+      token_address: chain.tokenAddress,
+      recipient_address: chain.recipientAddress,
+    },
+    x402: {
+      topup_url: `${baseUrl}/v1/payments/topup`,
+      network: `eip155:${chain.chainId}`,
+      asset: chain.tokenAddress,
+      pay_to_address: chain.recipientAddress,
+      relayer_address: chain.relayer.address,
+    },
+    payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
   }
 }
 

@@ -145,7 +145,7 @@ type Transfer = TokenLog & { kind: 'transfer' }
  * The transfer that belongs to an authorization: the first one after the log of its use. Two authorizations of one nonce
  * can be signed, and one transaction can carry many: only the pair tells which of them was carried out.
  */
-export function transferOfUse(
+function transferOfUse(
   logs: readonly TokenLog[],
   { payer, nonce }: Pick<Authorization, 'payer' | 'nonce'>,
 ): Transfer | 'none' | undefined {

@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../../../test/app.ts'
 import { type TestChain, testChain } from '../../../test/chain.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { type LyingNode, lyingNode } from '../../../test/lying-node.ts'
 import { type ServerProcess, spawnServer } from '../../../test/server-process.ts'
 import { newWallet } from '../../../test/servers.ts'
-import { creditsOf, mint, type Proof, signed, topUpConfiguration, transfersOf } from '../../../test/x402.ts'
+import { creditsOf, topUpConfiguration } from '../../../test/x402.ts'
+import { eventually, mint, type Proof, signed, transfersOf } from '../../../test/x402-proofs.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 
@@ -56,8 +56,11 @@ afterAll(async () => {
 
 async function start(): Promise<void> {
   server = spawnServer(folder, environment)
+  const { child, output } = server
+  const address = () => /"address":"(http[^"]+)"/.exec(output())?.[1]
+  await eventually(() => address() !== undefined || child.exitCode !== null, 'the server listens')
   url = await server.listening()
-  await until(async () => (await fetch(`${url}/v1/payments/topup`)).status === 402, 'top-ups are on')
+  await eventually(async () => (await fetch(`${url}/v1/payments/topup`)).status === 402, 'top-ups are on')
 }
 
 async function kill(): Promise<void> {
@@ -80,7 +83,8 @@ async function killedAtBroadcast(
     if (method !== 'eth_sendRawTransaction') return honest(method, ...params)
     if (reaches) {
       const hash = await honest(method, ...params)
-      if (mined) await until(async () => (await honest('eth_getTransactionReceipt', hash)) !== null, 'it is in a block')
+      if (mined)
+        await eventually(async () => (await honest('eth_getTransactionReceipt', hash)) !== null, 'it is in a block')
     }
     kill().then(killed.resolve, killed.reject)
     // nobody is there any more to hear an answer
@@ -107,7 +111,7 @@ async function killedBeforeCredit(proof: Proof): Promise<void> {
   }
   const cut = send(proof).catch(() => 'cut')
   const waiting = `select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`
-  await until(async () => (await database.sql(waiting)).length > 0, 'the credit waits')
+  await eventually(async () => (await database.sql(waiting)).length > 0, 'the credit waits')
   await kill()
   expect(await cut).toBe('cut')
   node.lie = undefined
@@ -130,8 +134,9 @@ test.each(points)('35 killed with -9 %s, the payment is credited once after a re
     expect((await creditsOf(database, wallet)).grants).toBe(0)
     await start()
     // even without the client, and with it: the same proof is answered with what became of it
-    if (round % 2 === 1) await until(async () => (await creditsOf(database, wallet)).grants === 1, 'it is credited')
-    await until(async () => (await send(proof)).status === 200, 'the same proof is answered')
+    if (round % 2 === 1)
+      await eventually(async () => (await creditsOf(database, wallet)).grants === 1, 'it is credited')
+    await eventually(async () => (await send(proof)).status === 200, 'the same proof is answered')
     expect(await transfersOf(chain, wallet)).toHaveLength(1)
     expect(await creditsOf(database, wallet)).toEqual({ grants: 1, micro: AMOUNT })
   }

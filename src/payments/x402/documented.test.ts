@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { until } from '../../../test/app.ts'
 import { transferCall } from '../../../test/chain.ts'
 import { type RunningServer, startServer } from '../../../test/crash/server.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { named, type Snippet, snippetsOf } from '../../../test/snippets.ts'
+import { eventually } from '../../../test/x402-proofs.ts'
 import { packagedConfigurationFile } from '../../config/config.ts'
 import type { DevelopmentFile } from '../../development/economy.ts'
 
@@ -53,7 +53,7 @@ async function walletWithTokens(tokens: bigint): Promise<string> {
     ).result
   const from = development.payers[0]?.address
   const hash = await rpc('eth_sendTransaction', [{ from, to, data: transferCall(privateKeyToAddress(key), tokens) }])
-  await until(async () => (await rpc('eth_getTransactionReceipt', [hash])) !== null, 'the wallet has its tokens')
+  await eventually(async () => (await rpc('eth_getTransactionReceipt', [hash])) !== null, 'the wallet has its tokens')
   expect(await rpc('eth_getBalance', [privateKeyToAddress(key), 'latest'])).toBe('0x0')
   return key
 }
@@ -88,6 +88,6 @@ test.each(['pay-v2', 'pay-v1'])(
         `select from credit_grants where source = 'x402' and source_id = $1 and account_id = $2 and amount_micro = 5000000`,
         [String(id), account],
       )
-    await until(async () => (await credited()).length === 1, 'the Credits are there')
+    await eventually(async () => (await credited()).length === 1, 'the Credits are there')
   },
 )

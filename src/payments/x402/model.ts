@@ -2,8 +2,12 @@ import type { Selectable } from 'kysely'
 import type { AcceptedAsset } from '../../chains/assets.ts'
 import type { Authorization, SigningDomain } from '../../chains/authorizations/authorization.ts'
 import type { AuthorizationNode } from '../../chains/authorizations/node.ts'
-import type { Tx } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import type { DB } from '../../db/schema.ts'
+import type { Caller } from '../../kernel/caller.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { ContextTokens } from '../orders/context-port.ts'
+import type { Proof } from './codec.ts'
 
 /** A payment as the database keeps it. */
 export type Payment = Selectable<DB['x402_payments']>
@@ -83,6 +87,29 @@ export interface Settler<Prepared> {
   prepare(authorization: Authorization, signature: string): Promise<Prepared>
   /** Stores what `push` needs, in the transaction that stores the payment. */
   store(tx: Tx, payment: Payment, prepared: Prepared): Promise<void>
-  /** Sends the payment, again if need be. Throws NotSent only when no transaction of it can exist. */
-  push(payment: Payment): Promise<void>
+  /** Sends the payment, again if need be. False: somebody else is at it. Throws NotSent only when no transaction of it can exist. */
+  push(payment: Payment): Promise<boolean>
+}
+
+/** What taking top-ups needs. */
+export interface TopUpDeps {
+  readonly db: Database
+  readonly clock: Clock
+  readonly settings: TopUpSettings
+  readonly settler: Settler<unknown>
+  readonly contextTokens: Pick<ContextTokens, 'verify'>
+  /** How long a request waits for its payment to be settled. */
+  readonly waitMs: number
+  /** Looks at the chain for open payments at once. */
+  readonly wake: () => void
+}
+
+/** A request that carries a proof. */
+export interface TopUpRequest {
+  readonly proof: Proof
+  readonly amountMicro: bigint
+  /** Whose credential came along, if one did. */
+  readonly caller: Caller | undefined
+  readonly contextToken: string | undefined
+  readonly requestId: string
 }

@@ -1,8 +1,8 @@
 import { encodeFunctionData, type Hex } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import batchAccount from '../../../contracts/artifacts/BatchAccount.json' with { type: 'json' }
-import { until } from '../../../test/app.ts'
-import { carryOutCall, openTopUps, type Proof, RELAYER, type TopUpSetting } from '../../../test/x402.ts'
+import { openTopUps, RELAYER, type TopUpSetting } from '../../../test/x402.ts'
+import { carryOutCall, eventually, type Proof } from '../../../test/x402-proofs.ts'
 
 let setting: TopUpSetting
 beforeAll(async () => {
@@ -69,7 +69,7 @@ test('28 one that the watcher of orders saw first and put up for review is credi
   const state = async () =>
     (await setting.database.sql<{ state: string }>('select state from chain_transfers where tx_hash = $1', [txHash]))[0]
       ?.state
-  await until(async () => (await state()) === 'unmatched', 'the watcher knows nothing of the authorization')
+  await eventually(async () => (await state()) === 'unmatched', 'the watcher knows nothing of the authorization')
   expect((await send(proof)).status).toBe(200)
   expect(await state()).toBe('credited')
 })
@@ -92,7 +92,7 @@ test('29 a nonce that is spent on other terms while its payment is on the way is
   const small = await setting.sign({ wallet, amount: 1n, nonce: large.authorization.nonce })
   await setting.automine(false)
   const answer = send(large)
-  await until(
+  await eventually(
     async () =>
       (
         await setting.database.sql(
@@ -160,7 +160,7 @@ describe('while no block is made', () => {
     await setting.automine(false)
     const gone = new AbortController()
     const hungUp = setting.topUp({ amount: AMOUNT, headers: proof.headers, signal: gone.signal }).catch(() => 'gone')
-    await until(async () => (await rowOf(wallet)) === 'pending', 'the payment is sent')
+    await eventually(async () => (await rowOf(wallet)) === 'pending', 'the payment is sent')
     gone.abort()
     expect(await hungUp).toBe('gone')
     await setting.automine(true)
@@ -175,7 +175,7 @@ describe('while no block is made', () => {
     const proof = await setting.sign({ wallet })
     await setting.automine(false)
     const asked = setting.topUp({ amount: AMOUNT, headers: proof.headers })
-    await until(async () => (await rowOf(wallet)) === 'pending', 'the payment is sent')
+    await eventually(async () => (await rowOf(wallet)) === 'pending', 'the payment is sent')
     // the servers' clock, not this test, waits
     setting.advance(16_000)
     const answer = await asked

@@ -7,7 +7,7 @@ import { systemClock } from '../../kernel/clock.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import * as lifecycle from '../orders/lifecycle.ts'
 import * as orders from '../orders/store.ts'
-import { credit } from './settlement.ts'
+import { credit } from './crediting/credit.ts'
 import * as store from './store.ts'
 
 let database: TestDatabase

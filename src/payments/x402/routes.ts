@@ -5,10 +5,10 @@ import { type Route, route } from '../../http/route.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { type ErrorCode, errorBody, Fault } from '../../kernel/errors.ts'
 import { encodeHeader, headersOf, type Proof, readProof } from './codec.ts'
-import { type Payment, PaymentRejected, type TopUpSettings } from './model.ts'
+import { type Payment, PaymentRejected, type TopUpDeps, type TopUpSettings } from './model.ts'
 import { networkName, offerOf } from './offer.ts'
 import { PaymentRequiredBody, PaymentStatus, resultView, statusView, TopUpResult } from './schema.ts'
-import { creditsFor, type TopUpDeps, topUp, unavailable } from './service.ts'
+import { creditsFor, topUp, unavailable } from './service.ts'
 import * as store from './store.ts'
 
 /** What the endpoints of x402 need. */
@@ -23,6 +23,30 @@ export interface X402RoutesDeps extends Pick<TopUpDeps, 'db'> {
 
 const TOPUP_PATH = '/v1/payments/topup'
 const DEFAULT_AMOUNT_MICRO = 5_000_000
+const ABOUT =
+  'Takes x402 version 2 (PAYMENT-REQUIRED, PAYMENT-SIGNATURE, PAYMENT-RESPONSE) and version 1 (body, X-PAYMENT, X-PAYMENT-RESPONSE), scheme exact with EIP-3009. Each authorization is credited once, however often its proof is sent, to the account of the paying wallet; an unknown wallet becomes an Agent account. 402 says that no money moved by this proof and none can; 202 that it may have: poll, and do not sign again. With a proof this request moves money: it is no safe speculative read.'
+const TOPUP_REFUSES: readonly ErrorCode[] = [
+  'payment_required',
+  'payment_rejected',
+  'invalid_payment',
+  'invalid_amount',
+  'amount_below_minimum',
+  'amount_above_maximum',
+  'invalid_context',
+  'context_expired',
+  'context_mismatch',
+  'unauthorized',
+  'account_banned',
+  'account_deactivated',
+  'payer_of_another_account',
+  'payment_conflict',
+  'topup_unavailable',
+]
+/** What catalogues of paid endpoints read. */
+const PAYMENT_INFO = {
+  price: { mode: 'dynamic', currency: 'USD', min: '0.000001', max: '10000.000000' },
+  protocols: [{ x402: {} }],
+}
 
 /** Top-ups by x402 (spec 4.6): an Agent signs a stablecoin transfer, and its account is credited once. */
 export function x402Routes(deps: X402RoutesDeps): Route[] {
@@ -41,8 +65,7 @@ const topUpRoute = (deps: X402RoutesDeps): Route =>
     method: 'GET',
     path: TOPUP_PATH,
     summary: 'Buy Credits by x402: without a proof of payment it answers 402 with the terms.',
-    description:
-      'Takes x402 version 2 (PAYMENT-REQUIRED, PAYMENT-SIGNATURE, PAYMENT-RESPONSE) and version 1 (body, X-PAYMENT, X-PAYMENT-RESPONSE), scheme exact with EIP-3009. Each authorization is credited once, however often its proof is sent, to the account of the paying wallet; an unknown wallet becomes an Agent account. 402 says that no money moved by this proof and none can; 202 that it may have: poll, and do not sign again. With a proof this request moves money: it is no safe speculative read.',
+    description: ABOUT,
     tag: 'Payments',
     access: 'public',
     limit: 'topup',
@@ -52,12 +75,7 @@ const topUpRoute = (deps: X402RoutesDeps): Route =>
       'X-PAYMENT': 'The proof of payment of x402 version 1',
       'Payment-Context': 'A payment_context_token of POST /v1/payments/context: credits the account that it names',
     },
-    openApi: {
-      'x-payment-info': {
-        price: { mode: 'dynamic', currency: 'USD', min: '0.000001', max: '10000.000000' },
-        protocols: [{ x402: {} }],
-      },
-    },
+    openApi: { 'x-payment-info': PAYMENT_INFO },
     query: Type.Object({
       amount_micro: Type.Optional(
         Type.Integer({
@@ -69,23 +87,7 @@ const topUpRoute = (deps: X402RoutesDeps): Route =>
       ),
     }),
     replies: { 200: TopUpResult, 202: TopUpResult, 402: PaymentRequiredBody },
-    refuses: [
-      'payment_required',
-      'payment_rejected',
-      'invalid_payment',
-      'invalid_amount',
-      'amount_below_minimum',
-      'amount_above_maximum',
-      'invalid_context',
-      'context_expired',
-      'context_mismatch',
-      'unauthorized',
-      'account_banned',
-      'account_deactivated',
-      'payer_of_another_account',
-      'payment_conflict',
-      'topup_unavailable',
-    ],
+    refuses: TOPUP_REFUSES,
     handle: async ({ request, reply, requestId }) => {
       reply.header('cache-control', 'no-store')
       const amountMicro = amountFrom(request.url)

@@ -1,56 +1,22 @@
-import { type Authorization, signerOf } from '../../chains/authorizations/authorization.ts'
+import type { Authorization } from '../../chains/authorizations/authorization.ts'
 import { findUse, type Use } from '../../chains/authorizations/use.ts'
 import { CallReverted, NodesDisagree, NodeUnavailable, RangeRefused } from '../../chains/chain.ts'
-import type { Database } from '../../db/database.ts'
 import * as accounts from '../../identity/accounts/store.ts'
-import type { Caller } from '../../kernel/caller.ts'
-import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { dividedRoundingDown, MICROCREDITS_MAX, MICROCREDITS_PER_CREDIT } from '../../kernel/money.ts'
-import type { ContextTokens } from '../orders/context-port.ts'
-import type { Proof } from './codec.ts'
+import * as checks from './checks.ts'
 import {
-  MAX_TIMEOUT_SECONDS,
   NotSent,
   type Payment,
   PaymentRejected,
-  type Settler,
-  signingDomains,
+  type TopUpDeps,
+  type TopUpRequest,
   type TopUpSettings,
 } from './model.ts'
-import { networkName } from './offer.ts'
 import { depthFor, noteBroadcast } from './settlement.ts'
 import * as store from './store.ts'
 
-/** What taking top-ups needs. */
-export interface TopUpDeps {
-  readonly db: Database
-  readonly clock: Clock
-  readonly settings: TopUpSettings
-  readonly settler: Settler<unknown>
-  readonly contextTokens: Pick<ContextTokens, 'verify'>
-  /** How long a request waits for its payment to be settled. */
-  readonly waitMs: number
-  /** Looks at the chain for open payments at once. */
-  readonly wake: () => void
-}
-
-/** A request that carries a proof. */
-export interface TopUpRequest {
-  readonly proof: Proof
-  readonly amountMicro: bigint
-  /** Whose credential came along, if one did. */
-  readonly caller: Caller | undefined
-  readonly contextToken: string | undefined
-  readonly requestId: string
-}
-
-/** Clocks differ, and a transaction takes a while. */
-const SECONDS_LEFT_MIN = 10n
-/** Clients round up, and clocks differ. */
-const SECONDS_LEFT_MAX = BigInt(MAX_TIMEOUT_SECONDS) + 600n
 const POLL_MS = 50
-const MINUTE_MS = 60_000
 
 /**
  * Takes a proof of payment, once for each authorization, and gives what became of it within the time that a request
@@ -64,109 +30,24 @@ export async function topUp(
   const { settings } = deps
   const { proof } = request
   const { authorization } = proof
-  refuseOtherMoney(settings, proof)
+  checks.refuseOtherMoney(settings, proof)
   // before anything is looked up: strangers learn nothing, and use up nothing
-  await refuseUnsigned(settings, proof)
+  await checks.refuseUnsigned(settings, proof)
   const known = await store.findByIdentity(deps.db, identityOf(settings, authorization))
-  const owner = await payingAccount(deps, authorization.payer, request.caller, known !== undefined)
+  const owner = await checks.payingAccount(deps, authorization.payer, request.caller, known !== undefined)
   if (known) return { payment: await replayed(deps, known, request), replayed: true }
 
-  refuseOtherTerms(deps, request)
-  const accountId = await contextAccount(deps, request, owner)
-  await refuseTooMany(deps, authorization.payer)
+  checks.refuseOtherTerms(deps, request)
+  const accountId = await checks.contextAccount(deps, request, owner)
+  await checks.refuseTooMany(deps, authorization.payer)
   const ready = await readyToSend(deps, request)
-  const stored = await store_(deps, request, { accountId, ready })
+  const stored = await storeOnce(deps, request, { accountId, ready })
   if (!stored.isNew) return { payment: await replayed(deps, stored.payment, request), replayed: true }
   return { payment: await sent(deps, stored.payment), replayed: false }
 }
 
 function identityOf({ asset }: TopUpSettings, { payer, nonce }: Authorization): store.Identity {
   return { chainId: BigInt(asset.chainId), token: asset.tokenAddress, payer, nonce }
-}
-
-function refuseOtherMoney(settings: TopUpSettings, { scheme, network, version, accepted }: Proof): void {
-  if (scheme !== 'exact')
-    throw new PaymentRejected('unsupported_scheme', 'Only the scheme exact is taken. Nothing was sent.')
-  const ours = networkName(settings, version)
-  if (network !== ours) throw new PaymentRejected('wrong_network', `Only ${ours} is taken. Nothing was sent.`)
-  if (accepted && accepted.asset.toLowerCase() !== settings.asset.tokenAddress)
-    throw new PaymentRejected('wrong_asset', `Only ${settings.asset.symbol} is taken. Nothing was sent.`)
-}
-
-async function refuseUnsigned(settings: TopUpSettings, { authorization, signature }: Proof): Promise<void> {
-  for (const domain of signingDomains(settings))
-    if ((await signerOf(authorization, signature, domain)) === authorization.payer) return
-  const code = await settings.nodes[0]?.code(authorization.payer).catch(() => '0x')
-  if (code !== undefined && code !== '0x')
-    throw new PaymentRejected(
-      'unsupported_wallet',
-      'The paying wallet is a contract. Only ordinary wallets can pay. Nothing was sent.',
-    )
-  throw new PaymentRejected('invalid_signature', 'The signature is not the paying wallet’s. Nothing was sent.')
-}
-
-/** Whose wallet pays; undefined for a wallet that nobody has. Refuses accounts that may not pay and credentials of others. */
-async function payingAccount(
-  { db }: TopUpDeps,
-  payer: string,
-  caller: Caller | undefined,
-  isKnown: boolean,
-): Promise<bigint | undefined> {
-  const account = await accounts.accountOfWallet(db, payer)
-  if (caller && account?.id !== caller.accountId) throw new Fault('payer_of_another_account')
-  // what was paid before stays readable to whoever holds the wallet
-  if (account && account.status !== 'active' && !isKnown)
-    throw new Fault(account.status === 'banned' ? 'account_banned' : 'account_deactivated')
-  return account?.id
-}
-
-function refuseOtherTerms({ settings, clock }: TopUpDeps, { proof, amountMicro }: TopUpRequest): void {
-  const { authorization, accepted } = proof
-  const refuse = (reason: PaymentRejected['reason'], message: string) => {
-    throw new PaymentRejected(reason, `${message} Nothing was sent.`)
-  }
-  if (authorization.recipient !== settings.payTo || (accepted && accepted.payTo.toLowerCase() !== settings.payTo))
-    refuse('wrong_recipient', `Payments go to ${settings.payTo}, and this one was signed for another address.`)
-  if (authorization.value !== amountMicro || (accepted && accepted.amount !== String(amountMicro)))
-    refuse('amount_mismatch', `${amountMicro} micro units are asked for, and ${authorization.value} were signed.`)
-  const now = BigInt(Math.floor(clock.now().getTime() / 1000))
-  if (authorization.validBefore < now + SECONDS_LEFT_MIN)
-    refuse('expired', 'The authorization is past its time, or has less than 10 seconds left.')
-  if (authorization.validAfter > now) refuse('not_yet_valid', 'The authorization is not valid yet.')
-  if (authorization.validBefore > now + SECONDS_LEFT_MAX)
-    refuse('valid_for_too_long', `The authorization is valid for more than ${SECONDS_LEFT_MAX} seconds.`)
-}
-
-/** Who is credited: the account that a payment context names, else the paying wallet's; undefined: it has none yet. */
-async function contextAccount(
-  { contextTokens, clock }: TopUpDeps,
-  { contextToken, amountMicro }: TopUpRequest,
-  owner: bigint | undefined,
-): Promise<bigint | undefined> {
-  if (contextToken === undefined) return owner
-  const context = await contextTokens.verify(contextToken, clock.now())
-  if (context === 'invalid') throw new Fault('invalid_context')
-  if (context === 'expired') throw new Fault('context_expired')
-  if (context.payerAccountId !== owner)
-    throw new Fault('context_mismatch', {
-      message: 'The payment context was made by another account than the one whose wallet pays. Nothing was sent.',
-    })
-  if (context.amountMicro !== amountMicro)
-    throw new Fault('context_mismatch', {
-      message: `The payment context is for ${context.amountMicro} micro units, the payment for ${amountMicro}. Nothing was sent.`,
-    })
-  return context.recipientAccountId
-}
-
-async function refuseTooMany({ db, clock, settings }: TopUpDeps, payer: string): Promise<void> {
-  const most = settings.paymentsPerMinutePerPayer
-  const made = await store.countOfPayer(db, payer, new Date(clock.now().getTime() - MINUTE_MS))
-  if (made >= most)
-    throw new Fault('rate_limited', {
-      message: `This wallet has paid ${made} times in the last minute; ${most} are allowed. Nothing was sent.`,
-      fields: { limit_name: 'payments-of-wallet', limit_requests: String(most), limit_window_seconds: '60' },
-      retryAfterMs: MINUTE_MS,
-    })
 }
 
 /** What will be stored: that somebody sent it already, or what the settler needs to send it. */
@@ -209,14 +90,14 @@ function unsent(error: unknown): unknown {
 export function unavailable(why: string, cause?: unknown): Fault {
   return new Fault('topup_unavailable', {
     message: `${why} Nothing was sent: send the same proof again in a moment, and sign no other.`,
-    fields: { payment_state: 'unused', retryable: true, retry_action: 'retry_same_payment' },
+    fields: { payment_state: 'unused', retry_action: 'retry_same_payment' },
     retryAfterMs: 2_000,
     cause,
   })
 }
 
 /** Stores payment, account and signed transaction together; gives the row that is there when another request was faster. */
-async function store_(
+async function storeOnce(
   deps: TopUpDeps,
   request: TopUpRequest,
   how: { accountId: bigint | undefined; ready: Ready },
@@ -309,7 +190,7 @@ async function sent(deps: TopUpDeps, payment: Payment): Promise<Payment> {
   if (payment.settler === 'payer') return settled(deps, payment.id)
   const { promise: refused, reject } = Promise.withResolvers<never>()
   deps.settler.push(payment).then(
-    () => noteBroadcast(deps, payment).then(deps.wake, () => undefined),
+    (isSent) => (isSent ? noteBroadcast(deps, payment).then(deps.wake, () => undefined) : undefined),
     (error: unknown) => {
       // anything else may have been sent all the same: the stored transaction is looked after
       if (error instanceof NotSent) reject(unsent(error))

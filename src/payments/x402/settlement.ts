@@ -2,6 +2,7 @@ import { findUse, type Use } from '../../chains/authorizations/use.ts'
 import { requiredDepth } from '../../chains/depth.ts'
 import type { Database } from '../../db/database.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { credit, doubtLocked } from './crediting/credit.ts'
 import * as crediting from './crediting/store.ts'
 import * as lane from './lane/store.ts'
 import { authorizationOf, NotSent, type Payment, PaymentRejected, type Settler, type TopUpSettings } from './model.ts'
@@ -69,7 +70,7 @@ async function pushOn(deps: SettlementDeps, payment: Payment, confirmedAt: Date)
   if (deps.clock.now().getTime() - payment.created_at.getTime() > DAY_MS)
     return doubt(deps, payment, 'unsettled_for_a_day', undefined)
   try {
-    await deps.settler.push(payment)
+    if (!(await deps.settler.push(payment))) return
   } catch (error) {
     // what is stored may still land: it is looked at again until its time is over
     if (error instanceof NotSent || error instanceof PaymentRejected) return
@@ -83,37 +84,6 @@ export async function noteBroadcast(deps: SettlementDeps, payment: Payment): Pro
   if (payment.status === 'awaiting_settlement') await moved(deps, payment, 'broadcast', {})
 }
 
-/** Gives the Credits for a transfer that is deep enough: with the ledger's row, the payment's status and the notice in one transaction. */
-export async function credit(
-  { db, clock }: Pick<SettlementDeps, 'db' | 'clock'>,
-  { id }: Pick<Payment, 'id'>,
-  found: { readonly txHash: string; readonly position: number; readonly block: bigint },
-): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    const payment = await store.lock(tx, id)
-    const to = stepOf(payment.status, 'credit')
-    if (to === 'stale') return
-    const at = clock.now()
-    const { txHash, block } = found
-    if (await crediting.isDecided(tx, payment, found))
-      return doubtLocked(tx, payment, { reason: 'decided_by_operator', txHash, at })
-    const { outcome, grantId, by } = await crediting.grantForTransfer(tx, payment, found)
-    if (outcome === 'taken')
-      return doubtLocked(tx, payment, { reason: 'credited_elsewhere', txHash, at, data: { taken_by: by ?? '' } })
-    const change = {
-      tx_hash: txHash,
-      log_position: found.position,
-      block,
-      grant_id: grantId,
-      credited_at: payment.credited_at ?? at,
-      reason: null,
-    }
-    await store.move(tx, payment, { event: 'credit', to, at, change, data: { tx_hash: txHash } })
-    await crediting.markTransfer(tx, payment, found)
-    if (outcome === 'granted') await crediting.tell(tx, 'payment.credited', payment, { at, txHash })
-  })
-}
-
 async function doubt(
   deps: SettlementDeps,
   { id }: Payment,
@@ -122,23 +92,6 @@ async function doubt(
 ): Promise<void> {
   const at = deps.clock.now()
   await deps.db.transaction().execute(async (tx) => doubtLocked(tx, await store.lock(tx, id), { reason, txHash, at }))
-}
-
-async function doubtLocked(
-  tx: Parameters<typeof store.lock>[0],
-  payment: Payment,
-  {
-    reason,
-    txHash,
-    at,
-    data = {},
-  }: { reason: ReviewReason; txHash: string | undefined; at: Date; data?: { taken_by?: string } },
-): Promise<void> {
-  const to = stepOf(payment.status, 'doubt')
-  if (to === 'stale') return
-  const change = { reason, ...(txHash === undefined ? {} : { tx_hash: txHash }) }
-  await store.move(tx, payment, { event: 'doubt', to, at, change, data: { reason, ...data } })
-  await crediting.tell(tx, 'payment.review_required', payment, { at, txHash: txHash ?? '', reason })
 }
 
 /** A credited payment until its block is final: a reorganisation may take its transfer away, and bring it back. */

@@ -110,11 +110,6 @@ export async function takeDue(
   return rows
 }
 
-/** Asks that somebody looks at a payment at once. */
-export async function lookNow(db: Database, id: bigint, now: Date): Promise<void> {
-  await db.updateTable('x402_payments').set({ next_look_at: now }).where('id', '=', id).execute()
-}
-
 /** Whether a payment is under way. */
 export async function anyOpen(db: Database): Promise<boolean> {
   const found = await db

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { until } from '../../../../test/app.ts'
-import { openTopUps, type Proof, proofOf, type TopUpSetting } from '../../../../test/x402.ts'
+import { openTopUps, type TopUpSetting } from '../../../../test/x402.ts'
+import { eventually, type Proof, proofOf } from '../../../../test/x402-proofs.ts'
 
 /** What a facilitator does when it is asked to verify and to settle. */
 interface Behaviour {
@@ -75,7 +75,7 @@ function carryOut({ payload }: Proof['payload']): Promise<string> {
 async function lapsed(proof: Proof) {
   const answer = setting.topUp({ amount: proof.authorization.value, headers: proof.headers })
   const handedOver = `select from x402_payments where nonce = $1 and status = 'pending'`
-  await until(
+  await eventually(
     async () => (await setting.database.sql(handedOver, [proof.authorization.nonce])).length > 0,
     'the payment is handed over',
   )

@@ -41,7 +41,7 @@ export function openFacilitator(deps: FacilitatorDeps): Settler<undefined> {
       const againAfterMs = AGAIN_AFTER_MS[before?.refusal ? 'refused' : 'handedOver']
       if (before && deps.clock.monotonicMs() - before.atMs < againAfterMs) {
         if (before.refusal) throw before.refusal
-        return
+        return false
       }
       const body = JSON.stringify(requestOf(deps.settings, payment))
       const verified = await ask(deps, 'verify', body, VERIFY_TIMEOUT_MS)
@@ -53,6 +53,7 @@ export function openFacilitator(deps: FacilitatorDeps): Settler<undefined> {
       }
       remember(payment.id, undefined)
       await ask(deps, 'settle', body, SETTLE_TIMEOUT_MS)
+      return true
     },
   }
 }

@@ -26,6 +26,25 @@ export function raised(old: GasPrice, now: Fees, most: bigint): GasPrice | undef
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
+/** What an account may spend on gas, in wei and in payments at the price of now. */
+export interface GasMoney {
+  readonly balance: bigint
+  readonly payments: bigint
+}
+
+/** A transfer by authorization and some more. */
+const USUAL_GAS = 100_000n
+
+/** How long the gas money of a relayer lasts. */
+export async function gasMoneyOf(nodes: readonly AuthorizationNode[], relayer: string): Promise<GasMoney> {
+  const [balance, fees] = await Promise.all([
+    firstOf(nodes, (node) => node.nativeBalance(relayer)),
+    firstOf(nodes, (node) => node.fees()),
+  ])
+  const unit = fees.baseFee * 2n + fees.priorityFee
+  return { balance, payments: balance / (USUAL_GAS * (unit > 0n ? unit : 1n)) }
+}
+
 /** What the first node that answers says: good for prices and nonces, where nothing is credited by the answer. */
 export async function firstOf<T>(
   nodes: readonly AuthorizationNode[],

@@ -1,10 +1,10 @@
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { until } from '../../../../test/app.ts'
 import { transferCall } from '../../../../test/chain.ts'
 import { type LyingNode, lyingNode, RpcError } from '../../../../test/lying-node.ts'
 import { stranger } from '../../../../test/payment-setting.ts'
-import { mint, openTopUps, type Proof, type TopUpSetting } from '../../../../test/x402.ts'
+import { openTopUps, type TopUpSetting } from '../../../../test/x402.ts'
+import { eventually, mint, type Proof } from '../../../../test/x402-proofs.ts'
 
 const key = generatePrivateKey()
 const RELAYER = privateKeyToAddress(key).toLowerCase()
@@ -78,7 +78,7 @@ test('40 without gas money nothing is stored or sent, which /readyz says; the sa
   await balance(RELAYER, 10_000n)
   const proof = await setting.sign({ wallet: await setting.wallet() })
   await refusedUnsent(proof)
-  await until(async () => {
+  await eventually(async () => {
     const { checks } = (await setting.send('GET', '/readyz')).json
     return !checks.x402.ok && /gas money lasts for 0 payments/.test(checks.x402.detail)
   }, 'the alarm is raised')
@@ -118,7 +118,7 @@ test('a node that takes no transaction makes a 202: what is stored is sent when 
     return honest(method, ...params)
   }
   const asked = ask(proof)
-  await until(async () => (await transactionsOf(proof)).some(({ sent }) => sent), 'it was tried')
+  await eventually(async () => (await transactionsOf(proof)).some(({ sent }) => sent), 'it was tried')
   setting.advance(16_000)
   const { status, json } = await asked
   expect([status, json.status, json.payment_state]).toEqual([202, 'awaiting_settlement', 'in_flight'])
@@ -145,10 +145,13 @@ test('a transaction that gas became too dear for is replaced by a dearer one, an
   const proof = await setting.sign({ wallet: await setting.wallet() })
   await setting.automine(false)
   const asked = settled(proof)
-  await until(async () => (await rowOf(proof))?.status === 'pending', 'it waits for a block')
+  await eventually(async () => (await rowOf(proof))?.status === 'pending', 'it waits for a block')
   await baseFee(50n * GWEI)
   setting.advance(35_000)
-  await until(async () => (await transactionsOf(proof)).filter(({ sent }) => sent).length === 2, 'a dearer one is sent')
+  await eventually(
+    async () => (await transactionsOf(proof)).filter(({ sent }) => sent).length === 2,
+    'a dearer one is sent',
+  )
   const [first, second] = await transactionsOf(proof)
   expect(second?.nonce).toBe(first?.nonce)
   expect(BigInt(second?.max_fee_wei ?? 0)).toBeGreaterThan(50n * GWEI)
@@ -162,7 +165,7 @@ test('an account nonce that somebody else used with the relayer’s key costs a 
   const proof = await setting.sign({ wallet: await setting.wallet() })
   await setting.automine(false)
   const asked = settled(proof)
-  await until(async () => (await transactionsOf(proof)).some(({ sent }) => sent), 'it waits for a block')
+  await eventually(async () => (await transactionsOf(proof)).some(({ sent }) => sent), 'it waits for a block')
   const [ours] = await transactionsOf(proof)
   await setting.chain.rpc('anvil_impersonateAccount', RELAYER)
   const nonce = `0x${ours?.nonce.toString(16)}`
@@ -187,12 +190,12 @@ test('an authorization that ended unused is failed by the chain’s own time, an
   const proof = await setting.sign({ wallet })
   await setting.automine(false)
   const asked = ask(proof)
-  await until(async () => (await rowOf(proof))?.status === 'pending', 'it waits for a block')
+  await eventually(async () => (await rowOf(proof))?.status === 'pending', 'it waits for a block')
   setting.advance(16_000)
   expect((await asked).status).toBe(202)
   await setting.chain.rpc('evm_setNextBlockTimestamp', Number(proof.authorization.validBefore) + 1)
   await setting.chain.mine()
-  await until(async () => (await rowOf(proof))?.status === 'failed', 'it can land no more')
+  await eventually(async () => (await rowOf(proof))?.status === 'failed', 'it can land no more')
   const { status, json } = await ask(proof)
   expect([status, json.code, json.retry_action, json.payment_state]).toEqual([
     402,
@@ -223,11 +226,11 @@ test('42 a payment that a reorganisation takes away after its credit is flagged,
   })
   await setting.chain.mine(6)
   setting.advance(6_000)
-  await until(async () => (await rowOf(proof))?.reason === 'reorganised_after_credit', 'it is flagged')
+  await eventually(async () => (await rowOf(proof))?.reason === 'reorganised_after_credit', 'it is flagged')
   expect((await rowOf(proof))?.status).toBe('review_required')
   await setting.automine(true)
   await mint(setting.chain, wallet.address, AMOUNT)
-  await until(async () => {
+  await eventually(async () => {
     setting.advance(6_000)
     return (await rowOf(proof))?.status === 'credited'
   }, 'the transfer is back')

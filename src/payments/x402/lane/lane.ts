@@ -4,7 +4,7 @@ import type { Relayer } from '../../../chains/relayer/relayer.ts'
 import type { Database, Tx } from '../../../db/database.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { authorizationOf, NotSent, type Payment, PaymentRejected, type Settler, type TopUpSettings } from '../model.ts'
-import { feesWithin, firstOf, type GasPrice, raised } from './gas.ts'
+import { feesWithin, firstOf, type GasMoney, type GasPrice, gasMoneyOf, raised } from './gas.ts'
 import * as store from './store.ts'
 
 /** What a lane needs. */
@@ -32,15 +32,8 @@ export interface Lane extends Settler<Prepared> {
   gasMoney(): Promise<GasMoney>
 }
 
-/** The relayer's native currency, in wei and in payments at the price of now. */
-export interface GasMoney {
-  readonly balance: bigint
-  readonly payments: bigint
-}
-
 /** What one settlement takes at most; estimates are raised to their own 6/5. */
 const GAS_LIMIT_MAX = 400_000n
-const USUAL_GAS = 100_000n
 /** An account nonce that is not used for so long gets a dearer transaction. */
 const STUCK_AFTER_MS = 30_000
 const SEND_AGAIN_MS = 3_000
@@ -63,12 +56,13 @@ export function openLane(deps: LaneDeps): Lane {
     const nonce = await store.takeNonce(tx, key, chainNonce)
     return signed(deps, tx, payment, { nonce, gasLimit, price, call: callOf(settings, payment) })
   }
-  const send = async (row: store.RelayerTransaction): Promise<void> => {
+  const send = async (row: store.RelayerTransaction): Promise<boolean> => {
     const now = clock.now()
-    if (!(await store.claimSending(db, row.id, now, new Date(now.getTime() - SEND_AGAIN_MS)))) return
-    if (await firstOf(nodes, (node) => node.knows(row.tx_hash))) return
+    if (!(await store.claimSending(db, row.id, now, new Date(now.getTime() - SEND_AGAIN_MS)))) return false
+    if (await firstOf(nodes, (node) => node.knows(row.tx_hash))) return true
     // one node that takes it is enough, and what the others say changes nothing
     await Promise.any(nodes.map((node) => node.broadcast(row.raw)))
+    return true
   }
 
   return {
@@ -81,26 +75,19 @@ export function openLane(deps: LaneDeps): Lane {
       const signedFor = await store.ofPayment(db, payment.id)
       const chainNonce = await firstOf(nodes, (node) => node.nextNonce(relayer.address))
       const waiting = signedFor.filter(({ nonce }) => nonce >= chainNonce)
-      if (waiting.length > 0) return void (await Promise.all(waiting.map(send)))
+      if (waiting.length > 0) return (await Promise.all(waiting.map(send))).includes(true)
       // its nonce was used and the authorization was not: the transaction failed, or another one took its place
-      if (new Set(signedFor.map(({ nonce }) => nonce)).size >= ATTEMPTS_MAX) return
+      if (new Set(signedFor.map(({ nonce }) => nonce)).size >= ATTEMPTS_MAX) return false
       const ready = await prepared(deps, key, authorizationOf(payment), payment.signature)
       const row = await db.transaction().execute(async (tx) => {
         await store.lockLane(tx, key)
         const meanwhile = await store.ofPayment(tx, payment.id)
         return meanwhile.length > signedFor.length ? undefined : sign(tx, payment, ready)
       })
-      if (row) await send(row)
+      return row !== undefined && send(row)
     },
     tend: () => tended(deps, key, send),
-    async gasMoney() {
-      const [balance, fees] = await Promise.all([
-        firstOf(nodes, (node) => node.nativeBalance(relayer.address)),
-        firstOf(nodes, (node) => node.fees()),
-      ])
-      const unit = fees.baseFee * 2n + fees.priorityFee
-      return { balance, payments: balance / (USUAL_GAS * (unit > 0n ? unit : 1n)) }
-    },
+    gasMoney: () => gasMoneyOf(nodes, relayer.address),
   }
 }
 
@@ -185,7 +172,7 @@ async function whyReverted(
 async function tended(
   deps: LaneDeps,
   key: store.LaneKey,
-  send: (row: store.RelayerTransaction) => Promise<void>,
+  send: (row: store.RelayerTransaction) => Promise<boolean>,
 ): Promise<void> {
   const { db, clock, settings, relayer } = deps
   const rows = await store.open(db, key, OPEN_MAX)
@@ -201,7 +188,7 @@ async function tended(
   const [head] = newest
   const stuckSince = clock.now().getTime() - STUCK_AFTER_MS
   if (head && head.nonce === used && head.created_at.getTime() < stuckSince) await replaceStuck(deps, key, head)
-  await Promise.all(newest.map((row) => send(row).catch(() => undefined)))
+  await Promise.all(newest.map((row) => send(row).catch(() => false)))
 }
 
 /** Signs the same once more for the same account nonce at a higher price; a filler, when the payment can land no more. */
