@@ -211,7 +211,8 @@ test('42 a payment that a reorganisation takes away after its credit is flagged,
   const wallet = await setting.wallet()
   await balance(wallet.address, ETHER)
   const before = await setting.chain.rpc('evm_snapshot')
-  const proof = await setting.sign({ wallet, validBefore: BigInt(Math.floor(Date.now() / 1000)) + 1_000n })
+  const usual = await setting.sign({ wallet })
+  const proof = await setting.sign({ wallet, validBefore: usual.authorization.validBefore + 500n })
   expect((await settled(proof)).status).toBe(200)
   await setting.automine(false)
   await setting.chain.rpc('evm_revert', before)
@@ -231,7 +232,9 @@ test('42 a payment that a reorganisation takes away after its credit is flagged,
   await setting.automine(true)
   await mint(setting.chain, wallet.address, AMOUNT)
   await eventually(async () => {
+    // the next look, and the next attempt
     setting.advance(6_000)
+    await new Promise((resolve) => setTimeout(resolve, 200))
     return (await rowOf(proof))?.status === 'credited'
   }, 'the transfer is back')
   expect(await setting.credits(wallet)).toEqual({ grants: 1, micro: AMOUNT })
