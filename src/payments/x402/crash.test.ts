@@ -56,11 +56,16 @@ afterAll(async () => {
 
 async function start(): Promise<void> {
   server = spawnServer(folder, environment)
+  url = await listening(server)
+}
+
+async function listening(server: ServerProcess): Promise<string> {
   const { child, output } = server
   const address = () => /"address":"(http[^"]+)"/.exec(output())?.[1]
   await eventually(() => address() !== undefined || child.exitCode !== null, 'the server listens')
-  url = await server.listening()
-  await eventually(async () => (await fetch(`${url}/v1/payments/topup`)).status === 402, 'top-ups are on')
+  const found = await server.listening()
+  await eventually(async () => (await fetch(`${found}/v1/payments/topup`)).status === 402, 'top-ups are on')
+  return found
 }
 
 async function kill(): Promise<void> {
@@ -69,8 +74,8 @@ async function kill(): Promise<void> {
   await gone
 }
 
-const send = (proof: Proof) =>
-  fetch(`${url}/v1/payments/topup?amount_micro=${proof.authorization.value}`, { headers: proof.headers })
+const send = (proof: Proof, at = url) =>
+  fetch(`${at}/v1/payments/topup?amount_micro=${proof.authorization.value}`, { headers: proof.headers })
 
 /** Kills the server when it hands its transaction over: before any node has it, or after. */
 async function killedAtBroadcast(
@@ -141,4 +146,33 @@ test.each(points)('35 killed with -9 %s, the payment is credited once after a re
     expect(await creditsOf(database, wallet)).toEqual({ grants: 1, micro: AMOUNT })
   }
   expect(await auditLedger(database.db)).toEqual([])
+})
+
+test('36 eight copies of one proof, and ten proofs at once, on two server processes: each credited once, with one answer', async () => {
+  const other = spawnServer(folder, environment)
+  try {
+    const urls = [url, await listening(other)]
+    const wallet = newWallet()
+    await mint(chain, wallet.address, 11n * AMOUNT)
+    const proofs = await Promise.all(
+      Array.from({ length: 11 }, () => signed(chain, systemClock, { wallet, amount: AMOUNT })),
+    )
+    const answered = async (proof: Proof, at: number): Promise<string> => {
+      const response = await send(proof, urls[at % 2])
+      const text = await response.text()
+      return response.status === 202 ? answered(proof, at) : `${response.status} ${text}`
+    }
+    const [first, ...others] = proofs
+    if (!first) throw new Error('there are eleven')
+    const [copies, answers] = await Promise.all([
+      Promise.all(Array.from({ length: 8 }, (_, at) => answered(first, at))),
+      Promise.all(others.map(answered)),
+    ])
+    expect(new Set(copies).size).toBe(1)
+    expect([...copies, ...answers].map((answer) => answer.slice(0, 3))).toEqual(Array.from({ length: 18 }, () => '200'))
+    expect(await transfersOf(chain, wallet)).toHaveLength(11)
+    expect(await creditsOf(database, wallet)).toEqual({ grants: 11, micro: 11n * AMOUNT })
+  } finally {
+    other.child.kill('SIGKILL')
+  }
 })
