@@ -130,23 +130,27 @@ const points: readonly (readonly [string, (proof: Proof) => Promise<void>])[] = 
   ['before its Credits are given', killedBeforeCredit],
 ]
 
-test.each(points)('35 killed with -9 %s, the payment is credited once after a restart, always', async (_, dying) => {
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const wallet: PrivateKeyAccount = newWallet()
-    await mint(chain, wallet.address, AMOUNT)
-    const proof = await signed(chain, systemClock, { wallet, amount: AMOUNT })
-    await dying(proof)
-    expect((await creditsOf(database, wallet)).grants).toBe(0)
-    await start()
-    // even without the client, and with it: the same proof is answered with what became of it
-    if (round % 2 === 1)
-      await eventually(async () => (await creditsOf(database, wallet)).grants === 1, 'it is credited')
-    await eventually(async () => (await send(proof)).status === 200, 'the same proof is answered')
-    expect(await transfersOf(chain, wallet)).toHaveLength(1)
-    expect(await creditsOf(database, wallet)).toEqual({ grants: 1, micro: AMOUNT })
-  }
-  expect(await auditLedger(database.db)).toEqual([])
-})
+test.each(points)(
+  '35 killed with -9 %s, the payment is credited once after a restart, always',
+  async (_, dying) => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const wallet: PrivateKeyAccount = newWallet()
+      await mint(chain, wallet.address, AMOUNT)
+      const proof = await signed(chain, systemClock, { wallet, amount: AMOUNT })
+      await dying(proof)
+      expect((await creditsOf(database, wallet)).grants).toBe(0)
+      await start()
+      // even without the client, and with it: the same proof is answered with what became of it
+      if (round % 2 === 1)
+        await eventually(async () => (await creditsOf(database, wallet)).grants === 1, 'it is credited')
+      await eventually(async () => (await send(proof)).status === 200, 'the same proof is answered')
+      expect(await transfersOf(chain, wallet)).toHaveLength(1)
+      expect(await creditsOf(database, wallet)).toEqual({ grants: 1, micro: AMOUNT })
+    }
+    expect(await auditLedger(database.db)).toEqual([])
+  },
+  ROUNDS * 60_000,
+)
 
 test('36 eight copies of one proof, and ten proofs at once, on two server processes: each credited once, with one answer', async () => {
   const other = spawnServer(folder, environment)

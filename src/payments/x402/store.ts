@@ -100,7 +100,9 @@ export async function takeDue(
   const { rows } = await sql<Payment>`
     update x402_payments p set next_look_at = ${now}::timestamptz + case
       when p.status in ('awaiting_settlement', 'pending') and p.created_at > ${now}::timestamptz - interval '2 minutes'
-        then ${soonMs}::double precision else ${laterMs}::double precision end * interval '1 millisecond'
+        then ${soonMs}::double precision
+      when p.status = 'credited' then 4 * ${laterMs}::double precision
+      else ${laterMs}::double precision end * interval '1 millisecond'
     where p.id in (
       select id from x402_payments
       where final_at is null and status <> 'failed' and next_look_at <= ${now}

@@ -125,7 +125,7 @@ test('a node that takes no transaction makes a 202: what is stored is sent when 
   node.lie = undefined
   setting.advance(31_000)
   expect((await settled(proof)).status).toBe(200)
-  expect(await transactionsOf(proof)).toHaveLength(1)
+  expect(new Set((await transactionsOf(proof)).map(({ nonce }) => nonce)).size).toBe(1)
   await creditedOnce(proof)
 })
 
@@ -137,7 +137,7 @@ test('a node that falls silent when it has taken the transaction is found to hav
     return answer
   }
   expect((await settled(proof)).status).toBe(200)
-  expect(await transactionsOf(proof)).toHaveLength(1)
+  expect(new Set((await transactionsOf(proof)).map(({ nonce }) => nonce)).size).toBe(1)
   await creditedOnce(proof)
 })
 
@@ -226,14 +226,14 @@ test('42 a payment that a reorganisation takes away after its credit is flagged,
     gasPrice: '0x174876e800',
   })
   await setting.chain.mine(6)
-  setting.advance(6_000)
+  setting.advance(21_000)
   await eventually(async () => (await rowOf(proof))?.reason === 'reorganised_after_credit', 'it is flagged')
   expect((await rowOf(proof))?.status).toBe('review_required')
   await setting.automine(true)
   await mint(setting.chain, wallet.address, AMOUNT)
   await eventually(async () => {
     // the next look, and the next attempt
-    setting.advance(6_000)
+    setting.advance(21_000)
     await new Promise((resolve) => setTimeout(resolve, 200))
     return (await rowOf(proof))?.status === 'credited'
   }, 'the transfer is back')
