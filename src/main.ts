@@ -22,6 +22,7 @@ import { reconcileCommands } from './operator/reconcile.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
+import { x402Commands } from './operator/x402.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -97,6 +98,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   auditCommands,
   auditLogCommands,
   signingKeyCommands,
+  x402Commands,
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

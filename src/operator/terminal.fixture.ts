@@ -25,6 +25,7 @@ import { type AddCommands, runProgram } from './program.ts'
 import { reconcileCommands } from './reconcile.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
+import { x402Commands } from './x402.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -51,6 +52,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   auditCommands,
   auditLogCommands,
   signingKeyCommands,
+  x402Commands,
 ]
 
 /** The pepper of the terminals below. */

@@ -27,6 +27,7 @@ export const actions = {
   'credit.order': 'order',
   'refund.order': 'order',
   'dismiss.order': 'order',
+  'dismiss.payment': 'payment',
 } as const satisfies Record<string, string>
 
 /** What was done. The target of `*.link` is the Agent's account. */

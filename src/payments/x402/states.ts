@@ -1,7 +1,7 @@
 import type { X402Status } from '../../db/schema.ts'
 
-/** What can happen to a payment after it was stored. The chain says so; nobody else does. */
-export type Event = 'broadcast' | 'credit' | 'expire' | 'doubt' | 'reorganise'
+/** What can happen to a payment after it was stored. The chain says so; an operator only closes what it left in doubt. */
+export type Event = 'broadcast' | 'credit' | 'expire' | 'doubt' | 'reorganise' | 'operator_dismiss'
 
 /** The status after an event, or `stale`: the news is overtaken and nothing moves. */
 type Step = X402Status | 'stale'
@@ -29,6 +29,8 @@ const table: Readonly<Record<Event, Row>> = {
   doubt:      on('review_required',   'review_required', 'stale',           'stale',         'stale'),
   // the transfer that was credited is in the chain no more
   reorganise: on('stale',             'stale',           'review_required', 'stale',         'stale'),
+  // nothing is owed, or it was given back
+  operator_dismiss: on('stale',       'stale',           'stale',           'failed',        'stale'),
 }
 
 /** Where an event takes a payment; `stale` when it takes it nowhere. */

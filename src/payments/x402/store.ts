@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
-import type { JsonObject, X402Status } from '../../db/schema.ts'
+import type { DB, JsonObject, X402Status } from '../../db/schema.ts'
 import type { Payment } from './model.ts'
 import type { Event } from './states.ts'
 
@@ -121,6 +121,22 @@ export async function anyOpen(db: Database): Promise<boolean> {
     .limit(1)
     .executeTakeFirst()
   return found !== undefined
+}
+
+/** Payments that are open or in review, oldest first. */
+export function unfinished(db: Database, limit: number): Promise<Payment[]> {
+  return db
+    .selectFrom('x402_payments')
+    .selectAll()
+    .where('status', 'in', ['awaiting_settlement', 'pending', 'review_required'])
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** Everything that happened to a payment, oldest first. */
+export function events(db: Database, id: bigint): Promise<Selectable<DB['x402_events']>[]> {
+  return db.selectFrom('x402_events').selectAll().where('payment_id', '=', id).orderBy('n').execute()
 }
 
 /** How many payments there are of the statuses that somebody watches. */
