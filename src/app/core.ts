@@ -22,6 +22,7 @@ import { createLimiter } from '../limits/limiter.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
+import { sampleAxon } from './axon-metrics.ts'
 import { createMetrics, type Metrics, samplePayments, sampleX402 } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
@@ -98,6 +99,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
   const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
   sampleX402(metrics.registry, x402.status)
+  sampleAxon(metrics.registry, payments.axon)
   return {
     around,
     db,

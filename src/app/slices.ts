@@ -18,8 +18,10 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
+import { axonRoutes } from '../payments/axon/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
+import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
 import { x402Routes } from '../payments/x402/routes.ts'
@@ -56,6 +58,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
     ...x402Routes({ db, publicUrl, topUps: core.x402.topUps, authenticate: core.authenticator.authenticate }),
+    ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
@@ -63,7 +66,10 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: () => ({ topup_url: `${publicUrl()}/topup` }),
+      paymentHint: (shortfallMicro) => ({
+        topup_url: `${publicUrl()}/topup`,
+        ...paymentObject(chains, shortfallMicro),
+      }),
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,

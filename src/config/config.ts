@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { type AxonSecrets, readAxon } from './axon.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
 import { type ModelConfig, readModels } from './models.ts'
@@ -9,6 +10,7 @@ import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
 import { isWellKnownKey } from './well-known-keys.ts'
+import { readX402 } from './x402.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -64,6 +66,8 @@ export interface Secrets {
   readonly providerKeys: Readonly<Record<string, string>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  /** Nodes and rate sources of the native token. */
+  readonly axon: AxonSecrets
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
   /** The private key of the account that sends x402 payments. */
@@ -104,9 +108,11 @@ export function loadConfig({
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
   const payments = readPayments(file, raw, readFile)
+  const axon = readAxon(file, raw, readFile)
+  const x402 = readX402(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, oidc]
+  const parts = [file, providers, models, payments, axon, x402, oidc]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -134,7 +140,7 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
-    payments: payments.payments,
+    payments: { ...payments.payments, axon: axon.axon, x402: x402.settings },
     oidc: oidc.oidc,
     limits: readLimits(file, mode),
   }
@@ -143,9 +149,10 @@ export function loadConfig({
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
     rpcUrls: payments.rpcUrls,
+    axon: axon.secrets,
     oidcClientSecrets: oidc.clientSecrets,
     relayerKey: environment.FAREBOX_RELAYER_KEY,
-    facilitatorKey: payments.facilitatorKey,
+    facilitatorKey: x402.facilitatorKey,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }

@@ -29,6 +29,7 @@ export function describeConfig(config: Config, secrets: Secrets): string {
     payments: {
       assets: Object.fromEntries(assets),
       x402: x402 && { ...x402, facilitatorKey: shown(secrets.facilitatorKey) },
+      ...(config.payments.axon && { axon: { ...config.payments.axon, ...describedAxon(secrets) } }),
     },
     oidc: { ...config.oidc, providers: Object.fromEntries(identityProviders) },
   }
@@ -38,6 +39,10 @@ export function describeConfig(config: Config, secrets: Secrets): string {
     relayerKey: shown(secrets.relayerKey),
   }
   return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })
+}
+
+function describedAxon({ axon }: Secrets) {
+  return { rpcUrls: axon.rpcUrls.map(shown), rateUrls: axon.rateUrls.map(shown) }
 }
 
 /** Tells whether a secret is set, and the first four hexadecimal digits of its hash. */

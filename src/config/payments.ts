@@ -1,8 +1,10 @@
+import type { AxonConfig } from './axon.ts'
 import type { RawEnvironment } from './environment.ts'
 import { readSecret } from './environment.ts'
 import type { CheckedFile } from './file.ts'
 import type { Problem } from './problem.ts'
 import type { ReadFile } from './read-file.ts'
+import type { X402Config } from './x402.ts'
 
 /** An accepted asset as the operator describes it; what is absent has the default of the asset's row. Amounts are micro units of the asset. */
 export interface AssetConfig {
@@ -24,24 +26,10 @@ export interface AssetConfig {
 export interface PaymentsConfig {
   /** By asset id. Whether there is such an asset is checked where the assets are known. */
   readonly assets: Readonly<Record<string, AssetConfig>>
+  /** The chain's own coin; undefined: it is not taken. */
+  readonly axon: AxonConfig | undefined
   /** undefined: no top-ups by x402. */
   readonly x402: X402Config | undefined
-}
-
-/** How top-ups by x402 are taken. Amounts are micro units of the asset. */
-export interface X402Config {
-  /** One of the accepted assets. */
-  readonly asset: string
-  /** undefined: the asset's recipient. */
-  readonly payTo: string | undefined
-  readonly minAmountMicro: bigint
-  readonly maxAmountMicro: bigint
-  readonly confirmations: number
-  readonly gasPriceMaxGwei: number
-  readonly gasAlarmPayments: number
-  readonly paymentsPerMinutePerPayer: number
-  /** Without a trailing slash; undefined: the relayer sends. */
-  readonly facilitatorUrl: string | undefined
 }
 
 type FileAsset = CheckedFile['content']['payments']['assets'][string]
@@ -53,9 +41,8 @@ export function readPayments(
   raw: RawEnvironment,
   readFile: ReadFile,
 ): {
-  payments: PaymentsConfig
+  payments: Pick<PaymentsConfig, 'assets'>
   rpcUrls: Readonly<Record<string, readonly string[]>>
-  facilitatorKey: string | undefined
   problems: readonly Problem[]
 } {
   const problems: Problem[] = []
@@ -80,60 +67,7 @@ export function readPayments(
         'Write it like `https://mainnet.example.com`.',
       )
   }
-  const x402 = readX402(file, raw, readFile)
-  return {
-    payments: { assets, x402: x402.settings },
-    rpcUrls,
-    facilitatorKey: x402.facilitatorKey,
-    problems: [...problems, ...x402.problems],
-  }
-}
-
-function readX402(
-  file: CheckedFile,
-  raw: RawEnvironment,
-  readFile: ReadFile,
-): { settings: X402Config | undefined; facilitatorKey: string | undefined; problems: readonly Problem[] } {
-  const { x402, assets } = file.content.payments
-  if (x402 === undefined) return { settings: undefined, facilitatorKey: undefined, problems: [] }
-  const problems: Problem[] = []
-  const { facilitator } = x402
-  if (!Object.hasOwn(assets, x402.asset))
-    problems.push({
-      where: file.place(x402, 'asset'),
-      problem: `\`${x402.asset}\` is not among the accepted assets.`,
-      fix: 'Name one of `payments.assets`.',
-    })
-  if (x402.min_amount_micro > x402.max_amount_micro)
-    problems.push({
-      where: file.place(x402, 'min_amount_micro'),
-      problem: 'The smallest amount is larger than the largest.',
-      fix: 'Lower it, or raise `max_amount_micro`.',
-    })
-  let facilitatorKey: string | undefined
-  if (facilitator?.api_key_env !== undefined) {
-    const found = readSecret(raw, readFile, facilitator.api_key_env)
-    if ('problem' in found) problems.push(found)
-    else if (found.value) facilitatorKey = found.value
-    else
-      problems.push({
-        where: file.place(facilitator, 'api_key_env'),
-        problem: `\`${facilitator.api_key_env}\` is not set.`,
-        fix: `Set ${facilitator.api_key_env} or ${facilitator.api_key_env}_FILE, or leave \`api_key_env\` out.`,
-      })
-  }
-  const settings = {
-    asset: x402.asset,
-    payTo: x402.pay_to,
-    minAmountMicro: BigInt(x402.min_amount_micro),
-    maxAmountMicro: BigInt(x402.max_amount_micro),
-    confirmations: x402.confirmations,
-    gasPriceMaxGwei: x402.gas_price_max_gwei,
-    gasAlarmPayments: x402.gas_alarm_payments,
-    paymentsPerMinutePerPayer: x402.payments_per_minute_per_payer,
-    facilitatorUrl: facilitator?.url.replace(/\/+$/, ''),
-  }
-  return { settings, facilitatorKey, problems }
+  return { payments: { assets }, rpcUrls, problems }
 }
 
 function urlsOfVariable(

@@ -8,6 +8,7 @@ export const exampleKeys = {
   GOOGLE_CLIENT_SECRET: 'planted-google',
   FACILITATOR_API_KEY: 'planted-facilitator',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
+  RATE_URL: 'https://rates.example.org/planted-rate-key',
 }
 
 /** farebox.yaml as it is shipped, for tests. */

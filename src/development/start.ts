@@ -4,16 +4,17 @@ import pg from 'pg'
 import { serve } from '../app/serve.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { loadConfig } from '../config/config.ts'
-import type { X402Config } from '../config/payments.ts'
 import { openDatabase } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
 import { type DevelopmentChain, startDevelopmentChain } from '../embedded/anvil-chain.ts'
 import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
-import { type DevelopmentFile, type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { developmentCoin } from './native-token.ts'
 import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
+import { developmentTopUps, topUpEntries } from './x402.ts'
 
 /** Database and role of the embedded server. */
 const NAME = 'farebox'
@@ -87,7 +88,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
-      ...chainEntries(chain, baseUrl),
+      ...onChain(chain, baseUrl),
       oidc: identity.oidc,
       owner,
       agent,
@@ -100,27 +101,6 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await identity?.stop()
     await chain?.stop()
     await postgres?.stop()
-  }
-}
-
-/** What scripts need to know of the chain and of paying on it. */
-function chainEntries(chain: DevelopmentChain, baseUrl: string): Pick<DevelopmentFile, 'chain' | 'x402' | 'payers'> {
-  return {
-    chain: {
-      rpc_url: chain.rpcUrl,
-      chain_id: chain.chainId,
-      asset_id: chain.assetId,
-      token_address: chain.tokenAddress,
-      recipient_address: chain.recipientAddress,
-    },
-    x402: {
-      topup_url: `${baseUrl}/v1/payments/topup`,
-      network: `eip155:${chain.chainId}`,
-      asset: chain.tokenAddress,
-      pay_to_address: chain.recipientAddress,
-      relayer_address: chain.relayer.address,
-    },
-    payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
   }
 }
 
@@ -149,7 +129,21 @@ async function openingCredits(
   }
 }
 
-/** The settings with the development chain's stablecoin among the assets. */
+/** What dev.json says about the chain. */
+const onChain = (chain: DevelopmentChain, baseUrl: string) => ({
+  chain: {
+    rpc_url: chain.rpcUrl,
+    chain_id: chain.chainId,
+    asset_id: chain.assetId,
+    token_address: chain.tokenAddress,
+    recipient_address: chain.recipientAddress,
+  },
+  axon: { chain_id: chain.chainId, pay_to_address: chain.recipientAddress },
+  x402: topUpEntries(chain, baseUrl),
+  payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
+})
+
+/** The settings with the development chain's stablecoin among the assets, and with its own coin. */
 function withChain(
   { config, secrets }: RunningIdentity['settings'],
   chain: DevelopmentChain,
@@ -160,32 +154,22 @@ function withChain(
     enabled: true,
     confirmations: {},
   }
-  const { assets, x402 } = config.payments
   return {
     config: {
       ...config,
-      payments: { assets: { ...assets, [chain.assetId]: asset }, x402: x402 ?? developmentTopUps(chain) },
+      payments: {
+        ...config.payments,
+        assets: { ...config.payments.assets, [chain.assetId]: asset },
+        axon: developmentCoin(chain),
+        x402: config.payments.x402 ?? developmentTopUps(chain),
+      },
     },
     secrets: {
       ...secrets,
       rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] },
+      axon: { rpcUrls: [chain.rpcUrl], rateUrls: [] },
       relayerKey: secrets.relayerKey ?? chain.relayer.privateKey,
     },
-  }
-}
-
-/** Top-ups by x402 on the development chain: everything that a block holds counts at once. */
-function developmentTopUps(chain: DevelopmentChain): X402Config {
-  return {
-    asset: chain.assetId,
-    payTo: undefined,
-    minAmountMicro: 1n,
-    maxAmountMicro: 1_000_000_000_000n,
-    confirmations: 1,
-    gasPriceMaxGwei: 1_000,
-    gasAlarmPayments: 200,
-    paymentsPerMinutePerPayer: 60_000,
-    facilitatorUrl: undefined,
   }
 }
 

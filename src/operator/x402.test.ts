@@ -47,8 +47,6 @@ test('a payment in review is dismissed once, with its reason in the audit log; a
   expect((await dismiss('99')).err).toMatch(/There is no x402 payment 99/)
   const rows = await database.sql<{ status: string }>('select status from x402_payments order by id')
   expect(rows.map(({ status }) => status)).toEqual(['failed', 'pending', 'failed'])
-  const logged = await database.sql<{ reason: string }>(
-    `select reason from audit_log where action = 'dismiss.payment'`,
-  )
+  const logged = await database.sql<{ reason: string }>(`select reason from audit_log where action = 'dismiss.payment'`)
   expect(logged).toEqual([{ reason: 'nothing is owed' }])
 })

@@ -50,7 +50,7 @@ export interface AuthorizationNode extends ChainNode {
   /** Transactions that an account has in blocks. */
   nextNonce(account: string): Promise<bigint>
   /** Native currency of an account, in wei. */
-  nativeBalance(account: string): Promise<bigint>
+  gasBalance(account: string): Promise<bigint>
   /** Whether the node has a transaction, waiting or in a block. */
   knows(txHash: string): Promise<boolean>
   /** Hands a signed transaction over. Throws NodeUnavailable when it is not taken, or not known to be. */
@@ -120,7 +120,7 @@ function questions(rpc: JsonRpc, node: ChainNode): Questions {
       return { baseFee: numberOf(block.baseFeePerGas), priorityFee }
     },
     nextNonce: async (account) => numberOf(await one('eth_getTransactionCount', account, 'latest')),
-    nativeBalance: async (account) => numberOf(await one('eth_getBalance', account, 'latest')),
+    gasBalance: async (account) => numberOf(await one('eth_getBalance', account, 'latest')),
     async knows(txHash) {
       const found = await one('eth_getTransactionByHash', txHash)
       return found !== null && found !== undefined

@@ -28,6 +28,9 @@ export const actions = {
   'refund.order': 'order',
   'dismiss.order': 'order',
   'dismiss.payment': 'payment',
+  'credit.native_payment': 'native_payment',
+  'refund.native_payment': 'native_payment',
+  'dismiss.native_payment': 'native_payment',
 } as const satisfies Record<string, string>
 
 /** What was done. The target of `*.link` is the Agent's account. */

@@ -59,6 +59,13 @@ export const serviceFailures = {
     message: 'Top-ups by x402 are not possible right now. Nothing was sent.',
     fix: 'Send the same proof again as Retry-After says: it stays good until its time is over.',
   },
+  rate_unavailable: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Rate unavailable',
+    message: 'There is no fresh rate for the native token right now, so nothing can be quoted.',
+    fix: 'Try again as Retry-After says, or pay with a stablecoin: GET /v1/payments/options.',
+  },
   unavailable: {
     status: 503,
     type: 'api_error',

@@ -3,7 +3,7 @@ import { type AuthorizationNode, openAuthorizationNodes } from '../../chains/aut
 import { authorizationProblems } from '../../chains/authorizations/start-check.ts'
 import { openRelayer } from '../../chains/relayer/relayer.ts'
 import type { Config, Secrets } from '../../config/config.ts'
-import type { X402Config } from '../../config/payments.ts'
+import type { X402Config } from '../../config/x402.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { gasMoneyOf } from '../../payments/x402/lane/gas.ts'
 import { type Check, failed, ok, skipped, warning } from './check.ts'

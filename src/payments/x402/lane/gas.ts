@@ -38,7 +38,7 @@ const USUAL_GAS = 100_000n
 /** How long the gas money of a relayer lasts. */
 export async function gasMoneyOf(nodes: readonly AuthorizationNode[], relayer: string): Promise<GasMoney> {
   const [balance, fees] = await Promise.all([
-    firstOf(nodes, (node) => node.nativeBalance(relayer)),
+    firstOf(nodes, (node) => node.gasBalance(relayer)),
     firstOf(nodes, (node) => node.fees()),
   ])
   const unit = fees.baseFee * 2n + fees.priorityFee

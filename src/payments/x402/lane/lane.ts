@@ -140,7 +140,7 @@ async function prepared(
     throw new PaymentRejected('settlement_refused', `The transfer would take ${gas} gas, more than is paid for.`)
   const [fees, balance, chainNonce] = await Promise.all([
     firstOf(nodes, (node) => node.fees()),
-    firstOf(nodes, (node) => node.nativeBalance(relayer.address)),
+    firstOf(nodes, (node) => node.gasBalance(relayer.address)),
     firstOf(nodes, (node) => node.nextNonce(relayer.address)),
   ])
   const price = feesWithin(fees, gasPriceMax)
