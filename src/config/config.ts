@@ -9,8 +9,7 @@ import { type PaymentsConfig, readPayments } from './payments.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
-import { isWellKnownKey } from './well-known-keys.ts'
-import { readX402 } from './x402.ts'
+import { readX402, relayerProblems } from './x402.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -229,22 +228,8 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
       'Set it once to the output of `openssl rand -hex 32`, or FAREBOX_KEY_PEPPER_FILE, and keep it.',
     )
   }
-  const relayerKey = environment.FAREBOX_RELAYER_KEY
-  const { x402 } = file.content.payments
-  if (x402 && !x402.facilitator && relayerKey === undefined) {
-    refuse(
-      'FAREBOX_RELAYER_KEY',
-      'It is not set, and the file has `payments.x402` without a facilitator.',
-      'Set it, or FAREBOX_RELAYER_KEY_FILE, to the private key of an account of its own with a little gas money.',
-    )
-  }
-  if (relayerKey !== undefined && isWellKnownKey(relayerKey)) {
-    refuse(
-      'FAREBOX_RELAYER_KEY',
-      'Everybody knows this key: it belongs to development chains.',
-      'Make a new one, for example with `openssl rand -hex 32`.',
-    )
-  }
+  for (const { where, problem, fix } of relayerProblems(file, environment.FAREBOX_RELAYER_KEY))
+    refuse(where, problem, fix)
   if (!file.content.allow_demo) problems.push(...demoOffers(file))
   return problems
 }

@@ -3,6 +3,7 @@ import { readSecret } from './environment.ts'
 import type { CheckedFile } from './file.ts'
 import type { Problem } from './problem.ts'
 import type { ReadFile } from './read-file.ts'
+import { isWellKnownKey } from './well-known-keys.ts'
 
 /** How top-ups by x402 are taken. Amounts are micro units of the asset. */
 export interface X402Config {
@@ -66,4 +67,23 @@ export function readX402(
     facilitatorUrl: facilitator?.url.replace(/\/+$/, ''),
   }
   return { settings, facilitatorKey, problems }
+}
+
+/** What keeps a public server from sending with this private key: none where one is needed, or one that everybody knows. */
+export function relayerProblems(file: CheckedFile, relayerKey: string | undefined): Problem[] {
+  const where = 'FAREBOX_RELAYER_KEY'
+  const { x402 } = file.content.payments
+  if (relayerKey === undefined)
+    return x402 && !x402.facilitator
+      ? [
+          {
+            where,
+            problem: 'It is not set, and the file has `payments.x402` without a facilitator.',
+            fix: 'Set it, or FAREBOX_RELAYER_KEY_FILE, to the private key of an account of its own with a little gas money.',
+          },
+        ]
+      : []
+  if (!isWellKnownKey(relayerKey)) return []
+  const problem = 'Everybody knows this key: it belongs to development chains.'
+  return [{ where, problem, fix: 'Make a new one, for example with `openssl rand -hex 32`.' }]
 }
