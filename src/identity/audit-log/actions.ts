@@ -27,6 +27,13 @@ export const actions = {
   'credit.order': 'order',
   'refund.order': 'order',
   'dismiss.order': 'order',
+  'create.webhook': 'webhook',
+  'change.webhook': 'webhook',
+  'remove.webhook': 'webhook',
+  'disable.webhook': 'webhook',
+  'replay.webhook': 'webhook',
+  'rotate.webhook_secret': 'webhook',
+  'rotate.webhook_task_secret': 'account',
 } as const satisfies Record<string, string>
 
 /** What was done. The target of `*.link` is the Agent's account. */
