@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addressRule, isNetwork } from './addresses.ts'
+import { addressRule } from './addresses.ts'
 
 const strict = addressRule([])
 
@@ -44,10 +44,7 @@ test('an allowed network opens itself, however its addresses are written, and no
   expect(['10.0.0.1', 'fd13::5', '::2', '169.254.169.254'].map(rule.allows)).toEqual(Array(4).fill(false))
 })
 
-test('text that is no network is told from one, and refused', () => {
-  expect(['10.0.0.0/8', '::1/128', 'fd00::/8'].map(isNetwork)).toEqual([true, true, true])
-  expect(['10.0.0.0', '10.0.0.0/33', '::/129', 'x/8', '10.0.0.0/8/8', '10.0.0.0/ 8', ''].map(isNetwork)).toEqual(
-    Array(7).fill(false),
-  )
-  expect(() => addressRule(['internal'])).toThrow(TypeError)
+test('text that is no network is refused', () => {
+  for (const text of ['internal', '10.0.0.0', '10.0.0.0/33', '::/129', 'x/8', '10.0.0.0/8/8', '10.0.0.0/ 8', ''])
+    expect(() => addressRule([text]), text).toThrow(TypeError)
 })

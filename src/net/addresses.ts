@@ -57,7 +57,7 @@ export function addressRule(allowedNetworks: readonly string[]): AddressRule {
 }
 
 /** Whether text is a network in CIDR form: `10.0.0.0/8`, `fd00::/8`. */
-export function isNetwork(text: string): boolean {
+function isNetwork(text: string): boolean {
   const [address = '', prefix = '', ...rest] = text.split('/')
   const family = isIP(address)
   return family !== 0 && rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
