@@ -22,6 +22,7 @@ import { reconcileCommands } from './operator/reconcile.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
+import { webhookCommands } from './operator/webhook.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -90,6 +91,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
   reconcileCommands,
   reviewCommands,
+  webhookCommands,
   ownerCommands,
   creditsCommands,
   holdCommands,

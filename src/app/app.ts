@@ -43,6 +43,7 @@ export async function createApp(around: Surroundings): Promise<App> {
       await finishCalls(server, core, drainMs)
       await upkeep.stop()
       await core.payments.stop()
+      await core.webhooks.stop()
       await core.applier.drained(PATIENCE_MS)
       await processes
         .end(core.db, processId)

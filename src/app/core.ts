@@ -25,6 +25,7 @@ import type { ChatProvider } from '../providers/provider.ts'
 import { createMetrics, type Metrics, samplePayments } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
+import { openWebhooks, type Webhooks } from './webhooks.ts'
 
 /** What the slices stand on, opened once for each process. */
 export interface Core {
@@ -42,6 +43,7 @@ export interface Core {
   readonly models: () => ReadonlyMap<string, ModelConfig>
   /** Asks addresses that others chose: never a private one. */
   readonly guardedFetch: GuardedFetch
+  readonly webhooks: Webhooks
   readonly metrics: Metrics
   /** Trouble that no request can be told of. */
   readonly onTrouble: (message: string, error: unknown) => void
@@ -98,6 +100,11 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const ledger = createLedger(applier, holdIds)
   const models = new Map(config.models.map((model) => [model.id, model]))
   const payments = openPayments(around, db, onTrouble)
+  const guardedFetch = createGuardedFetch({
+    ...config.outgoing,
+    connectionsPerOrigin: FOREIGN_CONNECTIONS,
+    connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
+  })
   samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
   return {
     around,
@@ -118,11 +125,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     payments,
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
-    guardedFetch: createGuardedFetch({
-      ...config.outgoing,
-      connectionsPerOrigin: FOREIGN_CONNECTIONS,
-      connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
-    }),
+    guardedFetch,
+    webhooks: openWebhooks(around, { db, guarded: guardedFetch, metrics, onTrouble }),
     ending: new AbortController(),
   }
 }

@@ -21,8 +21,11 @@ import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
+import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
+import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
+import { webhookDescriptions } from './webhooks.ts'
 
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
@@ -68,7 +71,9 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
-    ...docsRoutes({ routes: () => routes, version }),
+    ...endpointRoutes({ db, clock, ...core.webhooks }),
+    ...deliveryRoutes({ db, clock }),
+    ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,
       metrics,

@@ -25,6 +25,7 @@ import { type AddCommands, runProgram } from './program.ts'
 import { reconcileCommands } from './reconcile.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
+import { webhookCommands } from './webhook.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -44,6 +45,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   keyCommands(input),
   reconcileCommands,
   reviewCommands,
+  webhookCommands,
   ownerCommands,
   creditsCommands,
   holdCommands,

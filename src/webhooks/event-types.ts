@@ -44,6 +44,9 @@ const Order = Type.Object({
   review_reason: OrNull(Text('Why a person has to look at it')),
 })
 
+/** Ids of payments begin with their rail, but for transfers: `axon:12`, `8453:0x…:0`. */
+const railOf = (paymentId: string): string => /^(x402|axon):/.exec(paymentId)?.[1] ?? 'transfer'
+
 /** Every type of event there is (decisions 6), with what its `data` holds. */
 export const eventTypes = {
   'order.completed': type({ description: 'A wallet order was paid and its Credits were given.', data: Order }),
@@ -56,7 +59,7 @@ export const eventTypes = {
       'Credits were given for a payment without a wallet order: by x402, in the native token, or a transfer that the operator accepted.',
     data: Type.Object({
       payment_id: Text('The payment'),
-      rail: Type.Enum(['transfer', 'x402', 'native'], { description: 'How it was paid' }),
+      rail: Type.Enum(['transfer', 'x402', 'axon'], { description: 'How it was paid' }),
       account_id: Id('The account that got the Credits'),
       credit_micro: Digits('What was given, in microcredits'),
       tx_hash: Text('The transaction that paid; empty when it is not known'),
@@ -65,13 +68,13 @@ export const eventTypes = {
       chain_id: Type.Optional(Id('The chain it was paid on')),
       payer_address: Type.Optional(Text('The wallet that paid')),
     }),
-    defaults: ({ object_id }) => ({ payment_id: object_id, rail: 'transfer', tx_hash: '' }),
+    defaults: ({ object_id }) => ({ payment_id: object_id, rail: railOf(object_id), tx_hash: '' }),
   }),
   'balance.low': type({
-    description: 'What an account can spend fell below its threshold.',
+    description: 'The balance of an account fell below its threshold.',
     data: Type.Object({
       account_id: Id('The account'),
-      available_micro: Micro('What it can spend'),
+      balance_micro: Micro('Its balance after the movement, what calls hold included'),
       threshold_micro: Micro('The threshold'),
     }),
     defaults: ({ account_id }) => ({ account_id: Number(account_id) }),
@@ -86,29 +89,29 @@ export const eventTypes = {
     open: true,
   }),
   'settlement.pending': type({
-    description: 'A call cost more than it held, and waits to be authorized: POST /v1/credits/settlements/{request_id}/authorize.',
+    description:
+      'A call waits for a decision: it cost more than it held (pending_settlement: authorize it), or its usage is not known (usage_unknown: the operator resolves it). The account that called and those that pay hear of it.',
     data: Type.Object({
       request_id: Text('The request of the call'),
-      call_id: Type.Optional(Text('The call')),
-      account_id: Id('The account that made the call'),
-      billing_state: Text('pending_settlement'),
-      reserve_micro: Type.Optional(Micro('What the call holds')),
-      actual_micro: Type.Optional(OrNull(Micro('What it cost'))),
-      shortfall_micro: Type.Optional(OrNull(Micro('What is missing'))),
-      can_authorize: Type.Optional(Type.Boolean()),
+      call_id: Id('The call'),
+      actor_account_id: Id('The account that made the call'),
+      billing_state: Type.Enum(['pending_settlement', 'usage_unknown']),
+      reserve_amount_micro: Micro('What the call holds'),
+      actual_amount_micro: OrNull(Micro('What it cost; null while that is not known')),
+      shortfall_micro: OrNull(Micro('What is missing')),
     }),
-    defaults: ({ object_id }) => ({ request_id: object_id, billing_state: 'pending_settlement' }),
+    defaults: ({ object_id }) => ({ request_id: object_id }),
   }),
   'refund.completed': type({
     description: 'Credits of a call that failed were given back.',
     data: Type.Object({
-      refund_id: Text('The refund'),
-      request_id: Text('The request of the call'),
+      refund_id: Id('The refund'),
+      call_id: Id('The call'),
       account_id: Id('The account that made the call'),
       amount_micro: Micro('What was given back'),
       status: Text('completed'),
     }),
-    defaults: ({ object_id }) => ({ refund_id: object_id, status: 'completed' }),
+    defaults: () => ({ status: 'completed' }),
   }),
   'webhook.disabled': type({
     description:

@@ -18,6 +18,8 @@ export interface AttemptDeps {
   readonly random: Random
   readonly secrets: SecretBox
   readonly guarded: GuardedFetch
+  /** From the first byte sent to the last one read. */
+  readonly timeoutMs: number
   /** Aborted when this process ends. */
   readonly ending: AbortSignal
   /** What one attempt came to: one word of a short list. */
@@ -26,8 +28,6 @@ export interface AttemptDeps {
   readonly onDisabled: (endpointId: bigint, reason: 'gone' | 'failing') => void
 }
 
-/** From the first byte sent to the last one read. */
-const TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 4 * ANSWER_LENGTH_MAX
 /** So long an endpoint may fail without one success before it is disabled. */
 const FAILING_MAX_MS = 5 * 86_400_000
@@ -62,8 +62,8 @@ async function send(deps: AttemptDeps, job: store.Job, at: Date): Promise<Attemp
         ...signatureHeaders({ id: webhookId(job.id), at, body, secrets }),
       },
       body,
-      headersTimeoutMs: TIMEOUT_MS,
-      totalTimeoutMs: TIMEOUT_MS,
+      headersTimeoutMs: deps.timeoutMs,
+      totalTimeoutMs: deps.timeoutMs,
       bodyBytesMax: ANSWER_BYTES_MAX,
       excess: 'cut',
       redirectsMax: 0,

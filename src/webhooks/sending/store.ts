@@ -70,7 +70,7 @@ export async function fanOut(
         select count(*) as waiting from (
           select from webhook_deliveries d where d.endpoint_id = distinct_endpoints.endpoint_id and d.state = 'pending'
           limit ${queueMax}
-        ) some
+        ) of_it
       ) queue
       where queue.waiting >= ${queueMax}
     )

@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
+import { vi } from 'vitest'
+import { until } from '../../test/app.ts'
+import type { TestDatabase } from '../../test/database.ts'
+import * as accounts from '../identity/accounts/store.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { systemRandom } from '../kernel/random.ts'
+import { createGuardedFetch, type GuardedFetchOptions } from '../net/guarded-fetch.ts'
+import { createEndpoint } from './endpoints/service.ts'
+import { type SecretBox, secretBox } from './secret.ts'
+import { type Sending, type SendingOptions, startSending } from './sending/worker.ts'
+
+/** One request that a receiver got. */
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails where it is not
+  readonly json: any
+}
+
+/** A real receiver on loopback. */
+export interface Receiver {
+  readonly url: string
+  readonly got: Received[]
+  /** Answers a request; 200 unless a test says otherwise. */
+  behaviour: (response: ServerResponse, request: Received) => void
+  close(): Promise<void>
+}
+
+/** Starts a receiver. */
+export async function startReceiver(port = 0): Promise<Receiver> {
+  const server = createServer(async (request, response) => {
+    const pieces: Buffer[] = []
+    for await (const piece of request) pieces.push(piece as Buffer)
+    const text = Buffer.concat(pieces).toString()
+    const received = { path: request.url ?? '', headers: request.headers, text, json: JSON.parse(text || 'null') }
+    receiver.got.push(received)
+    receiver.behaviour(response, received)
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    got: [],
+    behaviour: answering(200),
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+  return receiver
+}
+
+/** Answers with a status. */
+export const answering =
+  (status: number, headers: Record<string, string> = {}) =>
+  (response: ServerResponse): void => {
+    response.writeHead(status, headers).end('an answer')
+  }
+
+/** What standardwebhooks says of a request at the moment of its own timestamp; throws when it does not verify. */
+export function verified(request: Received, secret: string): unknown {
+  vi.useFakeTimers({ toFake: ['Date'], now: Number(request.headers['webhook-timestamp']) * 1000 })
+  try {
+    return new Webhook(secret).verify(request.text, request.headers as Record<string, string>)
+  } finally {
+    vi.useRealTimers()
+  }
+}
+
+/** Workers on one database with a clock that is moved by hand. */
+export interface WebhookSetting {
+  readonly clock: Clock & { advance(ms: number): void }
+  readonly secrets: SecretBox
+  /** Words of attempts and troubles, as they came. */
+  readonly words: string[]
+  readonly troubles: string[]
+  readonly disabled: string[]
+  account(): Promise<bigint>
+  endpoint(accountId: bigint, url: string, events?: string[]): Promise<{ id: bigint; secret: string }>
+  /** Writes an event as the rooms that own it do. */
+  tell(accountId: bigint, objectId: string, payload?: Record<string, unknown>, event?: string): Promise<bigint>
+  start(more?: Partial<SendingOptions>, guard?: Partial<GuardedFetchOptions>): Sending
+  /** The delivery of an event at an endpoint. */
+  delivery(endpointId: bigint, eventId: bigint): Promise<DeliveryRow>
+  /** Waits until nothing is due or under way. */
+  settled(): Promise<void>
+  /** Moves the clock to the next attempt of this delivery. */
+  toNextAttempt(endpointId: bigint, eventId: bigint): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A delivery as the database has it. */
+export interface DeliveryRow {
+  readonly id: bigint
+  readonly state: string
+  readonly attempts: number
+  readonly last_outcome: string | null
+  readonly last_status: number | null
+  readonly next_attempt_at: Date
+}
+
+/** Opens a setting; `stop` ends its workers. */
+export function webhookSetting(database: TestDatabase): WebhookSetting {
+  let now = Date.now()
+  const clock = {
+    now: () => new Date(now),
+    monotonicMs: () => performance.now(),
+    advance(ms: number) {
+      now += ms
+    },
+  }
+  const secrets = secretBox({ pepper: randomBytes(32), random: systemRandom })
+  const sendings: Sending[] = []
+  const closing: Array<() => Promise<void>> = []
+  const setting: WebhookSetting = {
+    clock,
+    secrets,
+    words: [],
+    troubles: [],
+    disabled: [],
+    account: () =>
+      database.db
+        .transaction()
+        .execute((tx) =>
+          accounts.insert(tx, { accountType: 'owner', walletAddress: undefined, email: undefined, label: undefined }),
+        ),
+    async endpoint(accountId, url, events = []) {
+      const deps = { db: database.db, clock, secrets, addresses: { allowedNetworks: ['127.0.0.0/8'], plainHttp: true } }
+      const wanted = { accountId, url, events, description: '', requestId: 'req_test' }
+      const { endpoint, secret } = await createEndpoint(deps, wanted)
+      return { id: endpoint.id, secret }
+    },
+    async tell(accountId, objectId, payload = {}, event = 'order.completed') {
+      const row = await database.db
+        .insertInto('outbox')
+        .values({ event, account_id: accountId, object_id: objectId, payload: JSON.stringify(payload) })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+      return row.id
+    },
+    start(more = {}, guard = {}) {
+      const guarded = createGuardedFetch({
+        allowedNetworks: ['127.0.0.0/8'],
+        connectionsPerOrigin: 16,
+        connectTimeoutMs: 10_000,
+        ...guard,
+      })
+      closing.push(() => guarded.close())
+      const sending = startSending({
+        db: database.db,
+        clock,
+        random: systemRandom,
+        secrets,
+        guarded,
+        timeoutMs: 30_000,
+        pollMs: 5,
+        onAttempt: (word) => setting.words.push(word),
+        onDisabled: (id, reason) => setting.disabled.push(`${id} ${reason}`),
+        onTrouble: (message, error) => setting.troubles.push(`${message}: ${error}`),
+        ...more,
+      })
+      sendings.push(sending)
+      return sending
+    },
+    async delivery(endpointId, eventId) {
+      const find = () =>
+        database.db
+          .selectFrom('webhook_deliveries')
+          .select(['id', 'state', 'attempts', 'last_outcome', 'last_status', 'next_attempt_at'])
+          .where('endpoint_id', '=', endpointId)
+          .where('event_id', '=', eventId)
+          .executeTakeFirst()
+      await until(async () => (await find()) !== undefined, 'the delivery is made')
+      return (await find()) as DeliveryRow
+    },
+    async settled() {
+      await until(async () => {
+        if (setting.troubles.length > 0) throw new Error(setting.troubles[0])
+        const [row] = await database.sql<{ idle: boolean }>(
+          `select not exists (select from outbox where delivered_at is null) and not exists (
+             select from webhook_deliveries where state = 'pending' and (next_attempt_at <= $1 or leased_until is not null)
+           ) as idle`,
+          [clock.now()],
+        )
+        return row?.idle === true
+      }, 'nothing is due')
+    },
+    async toNextAttempt(endpointId, eventId) {
+      const { next_attempt_at } = await setting.delivery(endpointId, eventId)
+      now = Math.max(now, next_attempt_at.getTime())
+    },
+    async stop() {
+      await Promise.all(sendings.map((sending) => sending.stop()))
+      await Promise.all(closing.map((close) => close()))
+    },
+  }
+  return setting
+}
