@@ -686,7 +686,7 @@ create table webhook_deliveries (
   id bigint generated always as identity not null,
   endpoint_id bigint not null,
   event_id bigint not null,
-  object_id text not null,
+  object text not null,
   url text,
   state webhook_delivery_state default 'pending'::webhook_delivery_state not null,
   attempts integer default 0 not null,
@@ -706,8 +706,8 @@ create table webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_event ON webhook_deliveries USING btree (event_id);
 CREATE INDEX webhook_deliveries_log ON webhook_deliveries USING btree (endpoint_id, id DESC);
-CREATE INDEX webhook_deliveries_order ON webhook_deliveries USING btree (endpoint_id, object_id, event_id) WHERE state = 'pending'::webhook_delivery_state;
-CREATE INDEX webhook_deliveries_task ON webhook_deliveries USING btree (object_id) WHERE url IS NOT NULL;
+CREATE INDEX webhook_deliveries_order ON webhook_deliveries USING btree (endpoint_id, object, event_id) WHERE state = 'pending'::webhook_delivery_state;
+CREATE INDEX webhook_deliveries_task ON webhook_deliveries USING btree (object) WHERE url IS NOT NULL;
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (endpoint_id, next_attempt_at) WHERE state = 'pending'::webhook_delivery_state;
 
 create table webhook_endpoints (

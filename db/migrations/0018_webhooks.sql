@@ -45,8 +45,8 @@ create table webhook_deliveries (
   id bigint generated always as identity primary key,
   endpoint_id bigint not null references webhook_endpoints (id) on delete cascade,
   event_id bigint not null references outbox (id) on delete cascade,
-  -- the event's: deliveries of one object to one endpoint go out in the order of event_id
-  object_id text not null,
+  -- what the event is about, such as task:t_12: deliveries of one object to one endpoint go out in the order of event_id
+  object text not null,
   -- the URL of a task; otherwise the endpoint's, as it is when the attempt is made
   url text,
   state webhook_delivery_state not null default 'pending',
@@ -64,12 +64,12 @@ create table webhook_deliveries (
   unique (endpoint_id, event_id),
   check ((state = 'pending') = (finished_at is null))
 );
-create index webhook_deliveries_waiting on webhook_deliveries (endpoint_id, next_attempt_at) where state = 'pending';
-create index webhook_deliveries_order on webhook_deliveries (endpoint_id, object_id, event_id) where state = 'pending';
+create index webhook_deliveries_waiting on webhook_deliveries (endpoint_id, next_attempt_at, event_id) where state = 'pending';
+create index webhook_deliveries_order on webhook_deliveries (endpoint_id, object, event_id) where state = 'pending';
 create index webhook_deliveries_log on webhook_deliveries (endpoint_id, id desc);
 create index webhook_deliveries_event on webhook_deliveries (event_id);
 -- what a task says of its own URL
-create index webhook_deliveries_task on webhook_deliveries (object_id) where url is not null;
+create index webhook_deliveries_task on webhook_deliveries (object) where url is not null;
 
 create table webhook_attempts (
   delivery_id bigint not null references webhook_deliveries (id) on delete cascade,

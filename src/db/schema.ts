@@ -517,7 +517,7 @@ export interface WebhookDeliveries {
   last_status: number | null;
   leased_until: Timestamp | null;
   next_attempt_at: Timestamp;
-  object_id: string;
+  object: string;
   state: Generated<WebhookDeliveryState>;
   tries: Generated<number>;
   url: string | null;

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { type Delivery, list as listDeliveries } from '../webhooks/deliveries/store.ts'
 import { replayDelivery, replaySince } from '../webhooks/deliveries/service.ts'
+import { type Delivery, list as listDeliveries } from '../webhooks/deliveries/store.ts'
 import { list as listEndpoints } from '../webhooks/endpoints/store.ts'
 import { webhookId } from '../webhooks/secret.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'

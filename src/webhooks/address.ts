@@ -16,15 +16,18 @@ const URL_LENGTH_MAX = 2048
  * The URL as it is kept, when it may be called as far as that can be told without looking its name up: what a name leads
  * to is judged at every delivery. Refuses with `invalid_field` in the caller's words for the field.
  */
-export function checkedWebhookUrl(text: string, { allowedNetworks, plainHttp }: AddressSettings, field: string): string {
+export function checkedWebhookUrl(
+  text: string,
+  { allowedNetworks, plainHttp }: AddressSettings,
+  field: string,
+): string {
   const refuse = (message: string): never => {
     throw new Fault('invalid_field', { message: `The field ${field} ${message}`, fields: { field } })
   }
   if (text.length > URL_LENGTH_MAX) return refuse(`must have at most ${URL_LENGTH_MAX} characters.`)
   if (!URL.canParse(text)) return refuse('must be a URL.')
   const url = new URL(text)
-  if (url.protocol !== 'https:' && !(plainHttp && url.protocol === 'http:'))
-    return refuse('must be an https:// URL.')
+  if (url.protocol !== 'https:' && !(plainHttp && url.protocol === 'http:')) return refuse('must be an https:// URL.')
   if (url.username !== '' || url.password !== '') return refuse('must not contain a user or password.')
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const named = /(^|\.)localhost\.?$/.test(host) ? '127.0.0.1' : host

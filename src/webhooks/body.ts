@@ -23,7 +23,8 @@ export function bodyOf(event: OutboxEvent): EventBody {
 function dataOf(event: OutboxEvent, payload: Members): Members {
   const type = eventType(event.event)
   if (!type) return {}
-  const members: Members = { ...type.defaults?.(event), ...payload }
+  const given: Members = { ...type.defaults?.(event), ...payload }
+  const members: Members = { ...given, ...type.forms?.(given) }
   const documented = new Set(Object.keys('properties' in type.data ? Object(type.data.properties) : {}))
   return Object.fromEntries(
     Object.entries(members).filter(([name]) => !reserved.has(name) && (type.open === true || documented.has(name))),

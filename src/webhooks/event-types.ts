@@ -19,6 +19,8 @@ interface EventType {
   readonly data: TSchema
   /** Values of members that a writer may leave out. */
   readonly defaults?: (event: OutboxEvent) => Members
+  /** Members whose form differs from writer to writer, in the documented one. */
+  readonly forms?: (members: Members) => Members
   /** Every member is sent, not only those of the schema. */
   readonly open?: true
   /** Sent to one endpoint because somebody asked for it; nobody subscribes to it. */
@@ -44,8 +46,25 @@ const Order = Type.Object({
   review_reason: OrNull(Text('Why a person has to look at it')),
 })
 
+const Payment = Type.Object({
+  payment_id: Text('The payment'),
+  rail: Type.Enum(['transfer', 'x402', 'axon'], { description: 'How it was paid' }),
+  account_id: Id('The account that the Credits are for'),
+  credit_micro: Digits('What it buys, in microcredits'),
+  tx_hash: Text('The transaction that paid; empty when it is not known'),
+  amount_micro: Type.Optional(Digits('What was paid, in millionths of the asset')),
+  asset_id: Type.Optional(Text('What it was paid in')),
+  review_reason: Type.Optional(OrNull(Text('Why a person has to look at it'))),
+})
+
 /** Ids of payments begin with their rail, but for transfers: `axon:12`, `8453:0x…:0`. */
 const railOf = (paymentId: string): string => /^(x402|axon):/.exec(paymentId)?.[1] ?? 'transfer'
+
+const payment: Pick<EventType, 'data' | 'defaults' | 'forms'> = {
+  data: Payment,
+  defaults: ({ object_id }) => ({ payment_id: object_id, rail: railOf(object_id), tx_hash: '' }),
+  forms: ({ payment_id }) => ({ payment_id: String(payment_id) }),
+}
 
 /** Every type of event there is (decisions 6), with what its `data` holds. */
 export const eventTypes = {
@@ -57,18 +76,11 @@ export const eventTypes = {
   'payment.credited': type({
     description:
       'Credits were given for a payment without a wallet order: by x402, in the native token, or a transfer that the operator accepted.',
-    data: Type.Object({
-      payment_id: Text('The payment'),
-      rail: Type.Enum(['transfer', 'x402', 'axon'], { description: 'How it was paid' }),
-      account_id: Id('The account that got the Credits'),
-      credit_micro: Digits('What was given, in microcredits'),
-      tx_hash: Text('The transaction that paid; empty when it is not known'),
-      amount_micro: Type.Optional(Digits('What was paid, in millionths of the asset')),
-      asset_id: Type.Optional(Text('What it was paid in')),
-      chain_id: Type.Optional(Id('The chain it was paid on')),
-      payer_address: Type.Optional(Text('The wallet that paid')),
-    }),
-    defaults: ({ object_id }) => ({ payment_id: object_id, rail: railOf(object_id), tx_hash: '' }),
+    ...payment,
+  }),
+  'payment.review_required': type({
+    description: 'Something about a payment without a wallet order needs a person to decide.',
+    ...payment,
   }),
   'balance.low': type({
     description: 'The balance of an account fell below its threshold.',
@@ -115,7 +127,7 @@ export const eventTypes = {
   }),
   'webhook.disabled': type({
     description:
-      'One of the account\'s webhook endpoints was disabled: it answered 410, or failed for days. The other endpoints hear of it.',
+      "One of the account's webhook endpoints was disabled: it answered 410, or failed for days. The other endpoints hear of it.",
     data: Type.Object({
       endpoint_id: Id('The endpoint'),
       url: Text('Where it was'),

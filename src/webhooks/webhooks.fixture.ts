@@ -4,7 +4,6 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { vi } from 'vitest'
-import { until } from '../../test/app.ts'
 import type { TestDatabase } from '../../test/database.ts'
 import * as accounts from '../identity/accounts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -74,6 +73,15 @@ export function verified(request: Received, secret: string): unknown {
   }
 }
 
+/** Waits until a condition holds. The limit is far: these tests wait for what happens, not for a time. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (const deadline = performance.now() + 50_000; performance.now() < deadline; ) {
+    if (await condition()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error(`never came true: ${what}`)
+}
+
 /** Workers on one database with a clock that is moved by hand. */
 export interface WebhookSetting {
   readonly clock: Clock & { advance(ms: number): void }
@@ -106,8 +114,8 @@ export interface DeliveryRow {
   readonly next_attempt_at: Date
 }
 
-/** Opens a setting; `stop` ends its workers. */
-export function webhookSetting(database: TestDatabase): WebhookSetting {
+/** Opens a setting, as servers with this pepper are one; `stop` ends its workers. */
+export function webhookSetting(database: TestDatabase, pepper: Buffer = randomBytes(32)): WebhookSetting {
   let now = Date.now()
   const clock = {
     now: () => new Date(now),
@@ -116,7 +124,7 @@ export function webhookSetting(database: TestDatabase): WebhookSetting {
       now += ms
     },
   }
-  const secrets = secretBox({ pepper: randomBytes(32), random: systemRandom })
+  const secrets = secretBox({ pepper, random: systemRandom })
   const sendings: Sending[] = []
   const closing: Array<() => Promise<void>> = []
   const setting: WebhookSetting = {

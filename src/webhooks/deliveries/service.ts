@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
-import { recordAction } from '../../identity/audit-log/service.ts'
 import type { Actor } from '../../identity/audit-log/service.ts'
+import { recordAction } from '../../identity/audit-log/service.ts'
 import { assert } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
@@ -128,7 +128,10 @@ export interface TaskDelivery {
 }
 
 /** The delivery of a finished task to its own URL; undefined before it is finished, and when it has none. */
-export async function taskDelivery({ db }: Pick<DeliveryDeps, 'db'>, taskId: string): Promise<TaskDelivery | undefined> {
+export async function taskDelivery(
+  { db }: Pick<DeliveryDeps, 'db'>,
+  taskId: string,
+): Promise<TaskDelivery | undefined> {
   const row = await store.ofTask(db, taskId)
   if (!row) return undefined
   return {

@@ -38,7 +38,7 @@ const selected = (db: Database | Tx) =>
     .selectFrom('webhook_deliveries as d')
     .innerJoin('webhook_endpoints as e', 'e.id', 'd.endpoint_id')
     .innerJoin('outbox as o', 'o.id', 'd.event_id')
-    .select(['d.id', 'd.endpoint_id', 'e.kind', 'd.event_id', 'o.event', 'd.object_id', 'd.state', 'd.attempts'])
+    .select(['d.id', 'd.endpoint_id', 'e.kind', 'd.event_id', 'o.event', 'o.object_id', 'd.state', 'd.attempts'])
     .select(['d.next_attempt_at', 'd.last_attempt_at', 'd.last_outcome', 'd.last_status'])
     .select(['d.created_at', 'd.finished_at'])
     .select((select) => select.fn.coalesce('d.url', 'e.url').as('url'))
@@ -54,14 +54,8 @@ export async function list(db: Database, filter: Filter): Promise<Delivery[]> {
 }
 
 /** One of the account's deliveries. */
-export async function find(
-  db: Database | Tx,
-  which: { accountId: bigint; id: bigint },
-): Promise<Delivery | undefined> {
-  return selected(db)
-    .where('d.id', '=', which.id)
-    .where('e.account_id', '=', which.accountId)
-    .executeTakeFirst()
+export async function find(db: Database | Tx, which: { accountId: bigint; id: bigint }): Promise<Delivery | undefined> {
+  return selected(db).where('d.id', '=', which.id).where('e.account_id', '=', which.accountId).executeTakeFirst()
 }
 
 /** The event of a delivery. */
@@ -139,8 +133,8 @@ export async function replaySince(
       union
       select event_id from webhook_deliveries where endpoint_id = ${endpointId} and created_at >= ${since}
     )
-    insert into webhook_deliveries as d (endpoint_id, event_id, object_id, next_attempt_at, created_at)
-    select ${endpointId}::bigint, o.id, o.object_id, ${at}::timestamptz, ${at}::timestamptz
+    insert into webhook_deliveries as d (endpoint_id, event_id, object, next_attempt_at, created_at)
+    select ${endpointId}::bigint, o.id, split_part(o.event, '.', 1) || ':' || o.object_id, ${at}::timestamptz, ${at}::timestamptz
     from concerned
     join outbox o on o.id = concerned.id and o.delivered_at is not null
     left join webhook_deliveries known on known.endpoint_id = ${endpointId} and known.event_id = o.id
@@ -159,13 +153,12 @@ export async function insertTest(
   test: { endpointId: bigint; accountId: bigint; message: string; at: Date },
 ): Promise<bigint> {
   const payload = { endpoint_id: Number(test.endpointId), message: test.message, at: test.at.toISOString() }
-  const object = `webhook ${test.endpointId}`
   const event = await tx
     .insertInto('outbox')
     .values({
       event: 'webhook.test',
       account_id: test.accountId,
-      object_id: object,
+      object_id: String(test.endpointId),
       payload: JSON.stringify(payload),
       delivered_at: test.at,
     })
@@ -176,7 +169,7 @@ export async function insertTest(
     .values({
       endpoint_id: test.endpointId,
       event_id: event.id,
-      object_id: object,
+      object: `webhook:${test.endpointId}`,
       next_attempt_at: test.at,
       created_at: test.at,
     })
@@ -193,7 +186,7 @@ export async function ofTask(
   return db
     .selectFrom('webhook_deliveries')
     .select(['state', 'attempts', 'last_attempt_at', 'last_status'])
-    .where('object_id', '=', taskId)
+    .where('object', '=', `task:${taskId}`)
     .where('url', 'is not', null)
     .orderBy('id', 'desc')
     .limit(1)

@@ -197,7 +197,8 @@ function secretRoutes(deps: EndpointDeps): Route[] {
       ...common,
       method: 'GET',
       path: '/v1/me/webhooks/task-secret',
-      summary: 'Show whether the account has a secret for the webhook_url of its tasks. The secret is never shown again.',
+      summary:
+        'Show whether the account has a secret for the webhook_url of its tasks. The secret is never shown again.',
       access: 'any',
       replies: { 200: Closed({ data: Nullable(Closed(TaskSecret)) }) },
       refuses: [],

@@ -20,10 +20,7 @@ export async function list(db: Database | Tx, accountId: bigint): Promise<Endpoi
 }
 
 /** One of the account's endpoints. */
-export async function find(
-  db: Database | Tx,
-  which: { accountId: bigint; id: bigint },
-): Promise<Endpoint | undefined> {
+export async function find(db: Database | Tx, which: { accountId: bigint; id: bigint }): Promise<Endpoint | undefined> {
   return one(db, which).executeTakeFirst()
 }
 
@@ -152,11 +149,7 @@ export async function rotate(tx: Tx, id: bigint, sealed: Buffer, previousUntil: 
 
 /** The account's secret for URLs of tasks. */
 export async function taskSecret(db: Database | Tx, accountId: bigint): Promise<TaskSecret | undefined> {
-  return db
-    .selectFrom('webhook_task_secrets')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .executeTakeFirst()
+  return db.selectFrom('webhook_task_secrets').selectAll().where('account_id', '=', accountId).executeTakeFirst()
 }
 
 /** Stores the account's first secret for URLs of tasks, unless there is one. */

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import { recordAction } from '../../identity/audit-log/service.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Random } from '../../kernel/random.ts'
@@ -82,27 +82,42 @@ async function secretsOf(deps: AttemptDeps, job: store.Job, now: Date): Promise<
   return signingSecrets(deps.secrets, made ?? row, now)
 }
 
-/** Delivery, log and endpoint move together; what the endpoint is judged by is read under its lock. */
 async function record(deps: AttemptDeps, outcome: AttemptOutcome, ended: store.EndedAttempt): Promise<void> {
-  const disabled = await deps.db.transaction().execute(async (tx) => {
-    const endpoint = await store.lockEndpoint(tx, ended.claim.endpoint_id)
-    if (!endpoint) return undefined
-    const at = deps.clock.now()
-    if (!(await store.endAttempt(tx, ended, { ...nextStep(deps, outcome, ended.claim.tries, at), at }))) return undefined
-    const ok = outcome.verdict === 'delivered'
-    await store.noteHealth(tx, endpoint.id, { ok, at })
-    const reason = ok ? undefined : reasonToDisable(endpoint, outcome, at)
-    if (!reason || !(await endpoints.disable(tx, endpoint.id, reason, at))) return undefined
-    await store.tellDisabled(tx, endpoint, reason, at)
-    await recordAction(tx, {
-      actor: { kind: 'system', name: 'webhooks' },
-      action: 'disable.webhook',
-      targetId: endpoint.id,
-      after: { reason },
-    })
-    return reason
-  })
+  if (outcome.verdict === 'delivered') return recordSuccess(deps, ended)
+  const disabled = await deps.db.transaction().execute((tx) => recordFailure(tx, deps, outcome, ended))
   if (disabled) deps.onDisabled(ended.claim.endpoint_id, disabled)
+}
+
+/** Leaves the endpoint's row alone unless it was failing: whoever claims the next attempts needs its lock. */
+async function recordSuccess({ db, clock }: AttemptDeps, ended: store.EndedAttempt): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await store.noteSuccess(tx, ended.claim.endpoint_id)
+    await store.endAttempt(tx, ended, { event: 'succeed', nextAttemptAt: undefined, at: clock.now() })
+  })
+}
+
+/** Delivery, log and endpoint move together; what the endpoint is judged by is read under its lock. */
+async function recordFailure(
+  tx: Tx,
+  deps: AttemptDeps,
+  outcome: AttemptOutcome,
+  ended: store.EndedAttempt,
+): Promise<'gone' | 'failing' | undefined> {
+  const endpoint = await store.lockEndpoint(tx, ended.claim.endpoint_id)
+  if (!endpoint) return undefined
+  const at = deps.clock.now()
+  if (!(await store.endAttempt(tx, ended, { ...nextStep(deps, outcome, ended.claim.tries, at), at }))) return undefined
+  await store.noteFailure(tx, endpoint.id, at)
+  const reason = reasonToDisable(endpoint, outcome, at)
+  if (!reason || !(await endpoints.disable(tx, endpoint.id, reason, at))) return undefined
+  await store.tellDisabled(tx, endpoint, reason, at)
+  await recordAction(tx, {
+    actor: { kind: 'system', name: 'webhooks' },
+    action: 'disable.webhook',
+    targetId: endpoint.id,
+    after: { reason },
+  })
+  return reason
 }
 
 function nextStep(
@@ -110,8 +125,7 @@ function nextStep(
   outcome: AttemptOutcome,
   tries: number,
   at: Date,
-): { event: 'succeed' | 'retry' | 'give_up'; nextAttemptAt: Date | undefined } {
-  if (outcome.verdict === 'delivered') return { event: 'succeed', nextAttemptAt: undefined }
+): { event: 'retry' | 'give_up'; nextAttemptAt: Date | undefined } {
   const delay =
     outcome.verdict === 'gone'
       ? undefined

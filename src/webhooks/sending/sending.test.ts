@@ -1,7 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { until } from '../../../test/app.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
-import { answering, type Receiver, startReceiver, verified, type WebhookSetting, webhookSetting } from '../webhooks.fixture.ts'
+import {
+  answering,
+  type Receiver,
+  startReceiver,
+  until,
+  verified,
+  type WebhookSetting,
+  webhookSetting,
+} from '../webhooks.fixture.ts'
 import { TRIES_MAX } from './schedule.ts'
 
 let database: TestDatabase
@@ -55,7 +62,11 @@ test('an event arrives once, verified by standardwebhooks, with its type, time a
     headers: { 'webhook-id': `evt_${eventId}`, 'content-type': 'application/json' },
   })
   expect(() => verified({ ...request, text: request.text.replace('order-1', 'order-2') }, endpoint.secret)).toThrow()
-  expect(await setting.delivery(endpoint.id, eventId)).toMatchObject({ state: 'delivered', attempts: 1, last_status: 200 })
+  expect(await setting.delivery(endpoint.id, eventId)).toMatchObject({
+    state: 'delivered',
+    attempts: 1,
+    last_status: 200,
+  })
   expect(setting.words).toEqual(['ok'])
 })
 

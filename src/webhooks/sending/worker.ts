@@ -1,5 +1,5 @@
-import { eventType, type OutboxEvent } from '../event-types.ts'
 import { type AttemptDeps, attempt } from './attempt.ts'
+import { fanOutFresh, forgetOld } from './outbox/service.ts'
 import * as store from './store.ts'
 
 /** What `startSending` needs. */
@@ -15,10 +15,6 @@ export interface Sending {
   stop(): Promise<void>
 }
 
-/** Events of one look at the outbox. */
-const EVENTS_MAX = 500
-/** So much may wait for one endpoint. */
-const QUEUE_MAX = 10_000
 /** Attempts of this process at once, and of those so many at most to endpoints that failed the last time. */
 const ATTEMPTS_MAX = 128
 const FAILING_ATTEMPTS_MAX = 48
@@ -27,9 +23,6 @@ const concurrency: store.Concurrency = { healthy: 8, failing: 1 }
 /** Longer than an attempt can take: a claim that is older belongs to a process that is dead. */
 const LEASE_MS = 60_000
 const FORGET_EVERY_MS = 600_000
-const FORGET_ROWS = 2_000
-/** How far back the delivery log reaches, and with it what can be replayed. */
-const LOG_DAYS = 30
 
 /**
  * Delivers events until it is stopped. Any number of processes may do so at once: an attempt belongs to whoever leases
@@ -74,7 +67,10 @@ export function startSending(options: SendingOptions): Sending {
 }
 
 /** One look at everything there is to do. Never rejects; true: there is more to do at once. */
-function sendingRound(deps: AttemptDeps & SendingOptions, begin: (done: Promise<void>) => void): () => Promise<boolean> {
+function sendingRound(
+  deps: AttemptDeps & SendingOptions,
+  begin: (done: Promise<void>) => void,
+): () => Promise<boolean> {
   const open = { all: 0, failing: 0 }
   let forgotAtMs = deps.clock.monotonicMs()
   const run = async (claim: Claimed, job: store.Job | undefined): Promise<void> => {
@@ -93,8 +89,17 @@ function sendingRound(deps: AttemptDeps & SendingOptions, begin: (done: Promise<
   return async () => {
     try {
       const more = await fanOutFresh(deps)
-      const claims = await claimDue(deps, { room: ATTEMPTS_MAX - open.all, failing: FAILING_ATTEMPTS_MAX - open.failing })
-      const jobs = claims.length === 0 ? [] : await store.jobs(deps.db, claims.map(({ id }) => id))
+      const claims = await claimDue(deps, {
+        room: ATTEMPTS_MAX - open.all,
+        failing: FAILING_ATTEMPTS_MAX - open.failing,
+      })
+      const jobs =
+        claims.length === 0
+          ? []
+          : await store.jobs(
+              deps.db,
+              claims.map(({ id }) => id),
+            )
       const byId = new Map(jobs.map((job) => [job.delivery_id, job]))
       for (const claim of claims) begin(run(claim, byId.get(claim.id)))
       if (deps.clock.monotonicMs() - forgotAtMs >= FORGET_EVERY_MS) {
@@ -121,46 +126,13 @@ async function claimDue(
     const endpointIds = await store.lockDueEndpoints(tx, now, room)
     if (endpointIds.length === 0) return []
     const leasedUntil = new Date(now.getTime() + LEASE_MS)
-    return store.claim(tx, { endpointIds, now, leasedUntil, limit: room, failingMax: Math.max(0, failing), concurrency })
+    return store.claim(tx, {
+      endpointIds,
+      now,
+      leasedUntil,
+      limit: room,
+      failingMax: Math.max(0, failing),
+      concurrency,
+    })
   })
-}
-
-/** Turns events into deliveries. True: there may be more of them. */
-async function fanOutFresh(
-  deps: Pick<SendingOptions, 'db' | 'clock' | 'onTrouble'>,
-): Promise<boolean> {
-  return deps.db.transaction().execute(async (tx) => {
-    if (!(await store.mayFanOut(tx))) return false
-    const events = await store.freshEvents(tx, EVENTS_MAX)
-    if (events.length === 0) return false
-    const at = deps.clock.now()
-    const known = events.filter(({ event }) => eventType(event) !== undefined)
-    for (const { id, event } of events.filter((one) => !known.includes(one)))
-      deps.onTrouble(`event ${id} is of no known type and is delivered to nobody`, new Error(event))
-    await store.fanOut(tx, { eventIds: known.map(({ id }) => id), queueMax: QUEUE_MAX, at })
-    for (const event of known) {
-      const url = taskUrl(event)
-      if (url) await store.fanOutToTaskUrl(tx, { event, url, at })
-    }
-    await store.markFannedOut(
-      tx,
-      events.map(({ id }) => id),
-      at,
-    )
-    return events.length === EVENTS_MAX
-  })
-}
-
-/** The URL that came with a task. It was checked when the task was made. */
-function taskUrl({ event, payload }: OutboxEvent): URL | undefined {
-  if (event !== 'task.finished' || typeof payload !== 'object' || payload === null) return undefined
-  const url = 'webhook_url' in payload ? payload.webhook_url : undefined
-  return typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
-}
-
-/** Forgets what is older than the log reaches back, a batch at a time. */
-export async function forgetOld({ db, clock }: Pick<SendingOptions, 'db' | 'clock'>): Promise<void> {
-  const before = new Date(clock.now().getTime() - LOG_DAYS * 86_400_000)
-  while ((await store.forget(db, before, FORGET_ROWS)) === FORGET_ROWS);
-  await store.forgetTaskHosts(db, before)
 }
