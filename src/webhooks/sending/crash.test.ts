@@ -80,7 +80,10 @@ test('a process that ends in order gives back what is under way, and it does not
     await first.stop()
     receiver.behaviour = (response) => void response.end()
     setting.start()
-    await until(async () => (await setting.delivery(endpoint.id, eventId)).state === 'delivered', 'another one sends it')
+    await until(
+      async () => (await setting.delivery(endpoint.id, eventId)).state === 'delivered',
+      'another one sends it',
+    )
     const [row] = await database.sql<{ tries: number }>('select tries from webhook_deliveries where event_id = $1', [
       eventId,
     ])
