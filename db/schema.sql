@@ -708,7 +708,7 @@ CREATE INDEX webhook_deliveries_event ON webhook_deliveries USING btree (event_i
 CREATE INDEX webhook_deliveries_log ON webhook_deliveries USING btree (endpoint_id, id DESC);
 CREATE INDEX webhook_deliveries_order ON webhook_deliveries USING btree (endpoint_id, object, event_id) WHERE state = 'pending'::webhook_delivery_state;
 CREATE INDEX webhook_deliveries_task ON webhook_deliveries USING btree (object) WHERE url IS NOT NULL;
-CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (endpoint_id, next_attempt_at) WHERE state = 'pending'::webhook_delivery_state;
+CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (endpoint_id, next_attempt_at, event_id) WHERE state = 'pending'::webhook_delivery_state;
 
 create table webhook_endpoints (
   id bigint generated always as identity not null,

@@ -7,7 +7,7 @@ const floors: readonly (readonly string[])[] = [
   ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
-  ['payments', 'inference', 'docs', 'webhooks'],
+  ['payments', 'inference', 'docs', 'webhooks', 'console'],
   ['app'],
   ['operator', 'development'],
   ['main'],

@@ -1,6 +1,7 @@
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
+import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
@@ -48,7 +49,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       signInGuard: core.limits.signInGuard,
     }),
     ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
-    ...sessionRoutes(sessions),
+    ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
     ...linkRoutes(core),
@@ -73,6 +74,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     }),
     ...endpointRoutes({ db, clock, ...core.webhooks }),
     ...deliveryRoutes({ db, clock }),
+    ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,

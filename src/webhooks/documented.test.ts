@@ -1,14 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { named, type Snippet, snippetsOf } from '../../test/snippets.ts'
 import { startServers, type TestServers } from '../../test/servers.ts'
+import { named, type Snippet, snippetsOf } from '../../test/snippets.ts'
 import { subscribable } from './event-types.ts'
 import { until } from './webhooks.fixture.ts'
 
@@ -49,7 +49,11 @@ test('the documented receiver verifies what arrives, takes a repeat once, and re
   const forge = () =>
     fetch(`http://127.0.0.1:${port}/hooks`, {
       method: 'POST',
-      headers: { 'webhook-id': 'evt_1', 'webhook-timestamp': String(Math.floor(Date.now() / 1000)), 'webhook-signature': 'v1,bm8=' },
+      headers: {
+        'webhook-id': 'evt_1',
+        'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
+        'webhook-signature': 'v1,bm8=',
+      },
       body: '{"type":"order.completed","data":{}}',
     }).catch(() => undefined)
   await until(async () => (await forge())?.status === 400, 'the receiver answers, and refuses')
