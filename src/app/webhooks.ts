@@ -1,8 +1,9 @@
 import type { Database } from '../db/database.ts'
-import type { WebhookDescription } from '../http/openapi.ts'
+import type { WebhookDescription } from '../http/openapi-webhooks.ts'
 import type { GuardedFetch } from '../net/guarded-fetch.ts'
 import type { AddressSettings } from '../webhooks/address.ts'
 import { bodySchema } from '../webhooks/body.ts'
+import { type TaskDelivery, taskDelivery } from '../webhooks/deliveries/service.ts'
 import { type EventName, eventTypes } from '../webhooks/event-types.ts'
 import { type SecretBox, secretBox } from '../webhooks/secret.ts'
 import { backlog } from '../webhooks/sending/outbox/store.ts'
@@ -14,6 +15,8 @@ import type { Surroundings } from './server-surroundings.ts'
 export interface Webhooks {
   readonly secrets: SecretBox
   readonly addresses: AddressSettings
+  /** The delivery of a finished task to the URL that came with it; undefined before it is finished, and without one. */
+  taskDelivery(taskId: string): Promise<TaskDelivery | undefined>
   /** Ends the deliveries of this process; nothing of it runs afterwards. */
   stop(): Promise<void>
 }
@@ -52,7 +55,12 @@ export function openWebhooks(
       logger.warn({ endpoint_id: Number(endpointId), reason }, 'a webhook endpoint was disabled'),
   })
   const { allowedNetworks } = config.outgoing
-  return { secrets, addresses: { allowedNetworks, plainHttp: allowedNetworks.length > 0 }, stop: sending.stop }
+  return {
+    secrets,
+    addresses: { allowedNetworks, plainHttp: allowedNetworks.length > 0 },
+    taskDelivery: (taskId) => taskDelivery(own, taskId),
+    stop: sending.stop,
+  }
 }
 
 /** Every type of event for the OpenAPI document. */

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { Closed } from '../http/fields.ts'
-import { openApi, type WebhookDescription } from '../http/openapi.ts'
+import { openApi } from '../http/openapi.ts'
+import type { WebhookDescription } from '../http/openapi-webhooks.ts'
 import { type Call, type Route, route } from '../http/route.ts'
 import { catalogue, Fault } from '../kernel/errors.ts'
 import { type Document, documentOf, readAsset } from './documents.ts'

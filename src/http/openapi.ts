@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { assert } from '../kernel/assert.ts'
 import { catalogue, type ErrorCode, refusalOf } from '../kernel/errors.ts'
+import { type WebhookDescription, webhookItems } from './openapi-webhooks.ts'
 import { type Access, impliedRefusals, type Route } from './route.ts'
 
 type Json = { [member: string]: unknown }
@@ -10,14 +11,6 @@ export interface OpenApiInfo {
   readonly version: string
   /** What the service sends by itself. */
   readonly webhooks?: readonly WebhookDescription[]
-}
-
-/** A request that the service sends to an address that a client named. */
-export interface WebhookDescription {
-  readonly name: string
-  readonly summary: string
-  /** JSON Schema of its body. */
-  readonly body: unknown
 }
 
 const description = `Agents call AI models and capabilities and pay with prepaid Credits: 1 Credit = 1000000 microcredits.
@@ -53,49 +46,13 @@ export function openApi(routes: readonly Route[], info: OpenApiInfo): Json {
     servers: [{ url: '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
-    ...(info.webhooks ? { webhooks: webhooks(info.webhooks, schemas) } : {}),
+    ...(info.webhooks ? { webhooks: webhookItems(info.webhooks, (body) => component(body, schemas)) } : {}),
     components: {
       securitySchemes,
       headers,
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
     },
   }
-}
-
-function webhooks(described: readonly WebhookDescription[], schemas: Map<string, unknown>): Json {
-  const parameters = Object.entries(webhookHeaders).map(([name, text]) => ({
-    name,
-    in: 'header',
-    required: true,
-    description: text,
-    schema: { type: 'string' },
-  }))
-  return Object.fromEntries(
-    described.map(({ name, summary, body }) => [
-      name,
-      {
-        post: {
-          operationId: `on${name.replaceAll(/(?:^|[._])(\w)/g, (_, first: string) => first.toUpperCase())}`,
-          summary,
-          tags: ['Webhooks'],
-          'x-extension': true,
-          security: [],
-          parameters,
-          requestBody: { required: true, content: { 'application/json': { schema: component(body, schemas) } } },
-          responses: {
-            '2XX': { description: 'Received. Anything else is sent again.' },
-            410: { description: 'Nothing more is wanted: the endpoint is disabled.' },
-          },
-        },
-      },
-    ]),
-  )
-}
-
-const webhookHeaders = {
-  'webhook-id': 'Names the event: the same at every attempt and replay.',
-  'webhook-timestamp': 'Unix seconds of this attempt.',
-  'webhook-signature': 'Standard Webhooks: `v1,<base64>`, several divided by spaces while a secret is rotated.',
 }
 
 /** `GET /v1/calls/:id` is `getCallsById`: what generated clients call their methods. */

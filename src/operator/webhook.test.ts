@@ -1,12 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
-import {
-  type Receiver,
-  startReceiver,
-  until,
-  type WebhookSetting,
-  webhookSetting,
-} from '../webhooks/webhooks.fixture.ts'
+import { type Receiver, startReceiver, until, type WebhookSetting, webhookSetting } from '../../test/webhook-setting.ts'
 import { masked, openTerminal, testPepper } from './terminal.fixture.ts'
 
 let database: TestDatabase

@@ -9,8 +9,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startServers, type TestServers } from '../../test/servers.ts'
 import { named, type Snippet, snippetsOf } from '../../test/snippets.ts'
+import { until } from '../../test/webhook-setting.ts'
 import { subscribable } from './event-types.ts'
-import { until } from './webhooks.fixture.ts'
 
 let servers: TestServers
 let folder: string

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type SignedInPerson, startServers, type TestServers } from '../../test/servers.ts'
-import { answering, type Receiver, startReceiver, until, verified } from './webhooks.fixture.ts'
+import { answering, type Receiver, startReceiver, until, verified } from '../../test/webhook-setting.ts'
 
 let servers: TestServers
 let receiver: Receiver

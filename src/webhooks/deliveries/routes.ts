@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Closed, IdParameter, Integer, integer, Nullable, Time } from '../../http/fields.ts'
+import { Closed, Empty, IdParameter, Integer, integer, Nullable, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { webhookId } from '../secret.ts'
 import {
@@ -128,6 +128,7 @@ function sendingRoutes(deps: DeliveryDeps): Route[] {
       path: '/v1/me/webhooks/deliveries/:id/replay',
       summary: 'Send a webhook delivery once more, whatever became of it, with the same webhook-id.',
       params: Closed({ id: IdParameter() }),
+      body: Empty,
       replies: { 200: Closed({ data: DeliveryView }) },
       refuses: ['webhook_delivery_not_found', 'webhook_disabled'],
       handle: async ({ caller, params, requestId }) => {
@@ -157,6 +158,7 @@ function sendingRoutes(deps: DeliveryDeps): Route[] {
       path: '/v1/me/webhooks/:id/test',
       summary: 'Send a webhook endpoint a webhook.test event.',
       params: Closed({ id: IdParameter() }),
+      body: Empty,
       replies: { 200: Closed({ data: DeliveryView }) },
       refuses: ['webhook_not_found', 'webhook_disabled'],
       handle: async ({ caller, params }) => {

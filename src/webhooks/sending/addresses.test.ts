@@ -1,7 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import {
+  answering,
+  type Receiver,
+  startReceiver,
+  type WebhookSetting,
+  webhookSetting,
+} from '../../../test/webhook-setting.ts'
 import { checkedWebhookUrl } from '../address.ts'
-import { answering, type Receiver, startReceiver, type WebhookSetting, webhookSetting } from '../webhooks.fixture.ts'
 
 let database: TestDatabase
 let setting: WebhookSetting

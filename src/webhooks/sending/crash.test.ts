@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { spawnServer } from '../../../test/server-process.ts'
+import { type Receiver, startReceiver, until, verified, webhookSetting } from '../../../test/webhook-setting.ts'
 import { packagedConfigurationFile } from '../../config/config.ts'
 import { readTextFile } from '../../config/read-file.ts'
-import { type Receiver, startReceiver, until, verified, webhookSetting } from '../webhooks.fixture.ts'
 
 let database: TestDatabase
 let receiver: Receiver

@@ -10,7 +10,7 @@ import {
   verified,
   type WebhookSetting,
   webhookSetting,
-} from '../webhooks.fixture.ts'
+} from '../../../test/webhook-setting.ts'
 
 let database: TestDatabase
 let setting: WebhookSetting

@@ -18,9 +18,6 @@ const delaysMs = [
   10 * HOUR,
 ]
 
-/** How many attempts a delivery has before it is given up: the first one and one after each delay. */
-export const TRIES_MAX = delaysMs.length + 1
-
 /** So much of a delay is left to chance, so that what failed together does not come back together. */
 const JITTER = 0.1
 const RETRY_AFTER_MAX_MS = HOUR

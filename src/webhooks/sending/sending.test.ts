@@ -8,8 +8,9 @@ import {
   verified,
   type WebhookSetting,
   webhookSetting,
-} from '../webhooks.fixture.ts'
-import { TRIES_MAX } from './schedule.ts'
+} from '../../../test/webhook-setting.ts'
+
+const TRIES_MAX = 11
 
 let database: TestDatabase
 let setting: WebhookSetting

@@ -1,12 +1,6 @@
 import { Value } from 'typebox/value'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
-import { systemRandom } from '../../../kernel/random.ts'
-import { tell } from '../../../payments/orders/crediting/store.ts'
-import type { Order } from '../../../payments/orders/store.ts'
-import { taskDelivery } from '../../deliveries/service.ts'
-import { rotateSecret, rotateTaskSecret } from '../../endpoints/service.ts'
-import { eventTypes } from '../../event-types.ts'
 import {
   answering,
   type Receiver,
@@ -15,7 +9,13 @@ import {
   verified,
   type WebhookSetting,
   webhookSetting,
-} from '../../webhooks.fixture.ts'
+} from '../../../../test/webhook-setting.ts'
+import { systemRandom } from '../../../kernel/random.ts'
+import { tell } from '../../../payments/orders/crediting/store.ts'
+import type { Order } from '../../../payments/orders/store.ts'
+import { taskDelivery } from '../../deliveries/service.ts'
+import { rotateSecret, rotateTaskSecret } from '../../endpoints/service.ts'
+import { eventTypes } from '../../event-types.ts'
 import { forgetOld } from './service.ts'
 
 let database: TestDatabase

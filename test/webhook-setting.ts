@@ -4,14 +4,14 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { vi } from 'vitest'
-import type { TestDatabase } from '../../test/database.ts'
-import * as accounts from '../identity/accounts/store.ts'
-import type { Clock } from '../kernel/clock.ts'
-import { systemRandom } from '../kernel/random.ts'
-import { createGuardedFetch, type GuardedFetchOptions } from '../net/guarded-fetch.ts'
-import { createEndpoint } from './endpoints/service.ts'
-import { type SecretBox, secretBox } from './secret.ts'
-import { type Sending, type SendingOptions, startSending } from './sending/worker.ts'
+import * as accounts from '../src/identity/accounts/store.ts'
+import type { Clock } from '../src/kernel/clock.ts'
+import { systemRandom } from '../src/kernel/random.ts'
+import { createGuardedFetch, type GuardedFetchOptions } from '../src/net/guarded-fetch.ts'
+import { createEndpoint } from '../src/webhooks/endpoints/service.ts'
+import { type SecretBox, secretBox } from '../src/webhooks/secret.ts'
+import { type Sending, type SendingOptions, startSending } from '../src/webhooks/sending/worker.ts'
+import type { TestDatabase } from './database.ts'
 
 /** One request that a receiver got. */
 export interface Received {
@@ -125,34 +125,47 @@ export function webhookSetting(database: TestDatabase, pepper: Buffer = randomBy
     },
   }
   const secrets = secretBox({ pepper, random: systemRandom })
-  const sendings: Sending[] = []
-  const closing: Array<() => Promise<void>> = []
-  const setting: WebhookSetting = {
+  const rows = rowsIn(database)
+  const heard = { words: [] as string[], troubles: [] as string[], disabled: [] as string[] }
+  return {
     clock,
     secrets,
-    words: [],
-    troubles: [],
-    disabled: [],
-    account: () =>
-      database.db
-        .transaction()
-        .execute((tx) =>
-          accounts.insert(tx, { accountType: 'owner', walletAddress: undefined, email: undefined, label: undefined }),
-        ),
+    ...heard,
+    ...rows,
+    ...workers({
+      db: database.db,
+      clock,
+      random: systemRandom,
+      secrets,
+      timeoutMs: 30_000,
+      pollMs: 5,
+      onAttempt: (word) => heard.words.push(word),
+      onDisabled: (id, reason) => heard.disabled.push(`${id} ${reason}`),
+      onTrouble: (message, error) => heard.troubles.push(`${message}: ${error}`),
+    }),
     async endpoint(accountId, url, events = []) {
       const deps = { db: database.db, clock, secrets, addresses: { allowedNetworks: ['127.0.0.0/8'], plainHttp: true } }
       const wanted = { accountId, url, events, description: '', requestId: 'req_test' }
       const { endpoint, secret } = await createEndpoint(deps, wanted)
       return { id: endpoint.id, secret }
     },
-    async tell(accountId, objectId, payload = {}, event = 'order.completed') {
-      const row = await database.db
-        .insertInto('outbox')
-        .values({ event, account_id: accountId, object_id: objectId, payload: JSON.stringify(payload) })
-        .returning('id')
-        .executeTakeFirstOrThrow()
-      return row.id
+    async settled() {
+      await until(async () => {
+        if (heard.troubles.length > 0) throw new Error(heard.troubles[0])
+        return rows.isIdle(clock.now())
+      }, 'nothing is due')
     },
+    async toNextAttempt(endpointId, eventId) {
+      const { next_attempt_at } = await rows.delivery(endpointId, eventId)
+      now = Math.max(now, next_attempt_at.getTime())
+    },
+  }
+}
+
+function workers(options: Omit<SendingOptions, 'guarded'>): Pick<WebhookSetting, 'start' | 'stop'> {
+  const sendings: Sending[] = []
+  const closing: Array<() => Promise<void>> = []
+  return {
     start(more = {}, guard = {}) {
       const guarded = createGuardedFetch({
         allowedNetworks: ['127.0.0.0/8'],
@@ -161,53 +174,52 @@ export function webhookSetting(database: TestDatabase, pepper: Buffer = randomBy
         ...guard,
       })
       closing.push(() => guarded.close())
-      const sending = startSending({
-        db: database.db,
-        clock,
-        random: systemRandom,
-        secrets,
-        guarded,
-        timeoutMs: 30_000,
-        pollMs: 5,
-        onAttempt: (word) => setting.words.push(word),
-        onDisabled: (id, reason) => setting.disabled.push(`${id} ${reason}`),
-        onTrouble: (message, error) => setting.troubles.push(`${message}: ${error}`),
-        ...more,
-      })
+      const sending = startSending({ ...options, guarded, ...more })
       sendings.push(sending)
       return sending
-    },
-    async delivery(endpointId, eventId) {
-      const find = () =>
-        database.db
-          .selectFrom('webhook_deliveries')
-          .select(['id', 'state', 'attempts', 'last_outcome', 'last_status', 'next_attempt_at'])
-          .where('endpoint_id', '=', endpointId)
-          .where('event_id', '=', eventId)
-          .executeTakeFirst()
-      await until(async () => (await find()) !== undefined, 'the delivery is made')
-      return (await find()) as DeliveryRow
-    },
-    async settled() {
-      await until(async () => {
-        if (setting.troubles.length > 0) throw new Error(setting.troubles[0])
-        const [row] = await database.sql<{ idle: boolean }>(
-          `select not exists (select from outbox where delivered_at is null) and not exists (
-             select from webhook_deliveries where state = 'pending' and (next_attempt_at <= $1 or leased_until is not null)
-           ) as idle`,
-          [clock.now()],
-        )
-        return row?.idle === true
-      }, 'nothing is due')
-    },
-    async toNextAttempt(endpointId, eventId) {
-      const { next_attempt_at } = await setting.delivery(endpointId, eventId)
-      now = Math.max(now, next_attempt_at.getTime())
     },
     async stop() {
       await Promise.all(sendings.map((sending) => sending.stop()))
       await Promise.all(closing.map((close) => close()))
     },
   }
-  return setting
+}
+
+function rowsIn({ db, sql }: TestDatabase) {
+  const find = (endpointId: bigint, eventId: bigint) =>
+    db
+      .selectFrom('webhook_deliveries')
+      .select(['id', 'state', 'attempts', 'last_outcome', 'last_status', 'next_attempt_at'])
+      .where('endpoint_id', '=', endpointId)
+      .where('event_id', '=', eventId)
+      .executeTakeFirst()
+  return {
+    account: () =>
+      db
+        .transaction()
+        .execute((tx) =>
+          accounts.insert(tx, { accountType: 'owner', walletAddress: undefined, email: undefined, label: undefined }),
+        ),
+    async tell(accountId: bigint, objectId: string, payload: object = {}, event = 'order.completed') {
+      const row = await db
+        .insertInto('outbox')
+        .values({ event, account_id: accountId, object_id: objectId, payload: JSON.stringify(payload) })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+      return row.id
+    },
+    async delivery(endpointId: bigint, eventId: bigint): Promise<DeliveryRow> {
+      await until(async () => (await find(endpointId, eventId)) !== undefined, 'the delivery is made')
+      return (await find(endpointId, eventId)) as DeliveryRow
+    },
+    async isIdle(now: Date): Promise<boolean> {
+      const [row] = await sql<{ idle: boolean }>(
+        `select not exists (select from outbox where delivered_at is null) and not exists (
+           select from webhook_deliveries where state = 'pending' and (next_attempt_at <= $1 or leased_until is not null)
+         ) as idle`,
+        [now],
+      )
+      return row?.idle === true
+    },
+  }
 }
