@@ -18,8 +18,10 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
+import { axonRoutes } from '../payments/axon/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
+import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
 import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
@@ -57,6 +59,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
@@ -64,7 +67,10 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: () => ({ topup_url: `${publicUrl()}/topup` }),
+      paymentHint: (shortfallMicro) => ({
+        topup_url: `${publicUrl()}/topup`,
+        ...paymentObject(chains, shortfallMicro),
+      }),
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,

@@ -34,6 +34,9 @@ export const actions = {
   'replay.webhook': 'webhook',
   'rotate.webhook_secret': 'webhook',
   'rotate.webhook_task_secret': 'account',
+  'credit.native_payment': 'native_payment',
+  'refund.native_payment': 'native_payment',
+  'dismiss.native_payment': 'native_payment',
 } as const satisfies Record<string, string>
 
 /** What was done. The target of `*.link` is the Agent's account. */
