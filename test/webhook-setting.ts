@@ -215,7 +215,10 @@ function rowsIn({ db, sql }: TestDatabase) {
     async isIdle(now: Date): Promise<boolean> {
       const [row] = await sql<{ idle: boolean }>(
         `select not exists (select from outbox where delivered_at is null) and not exists (
-           select from webhook_deliveries where state = 'pending' and (next_attempt_at <= $1 or leased_until is not null)
+           select from webhook_deliveries d
+           where state = 'pending' and (leased_until is not null or next_attempt_at <= $1 and not exists (
+             select from webhook_deliveries e where e.endpoint_id = d.endpoint_id and e.object = d.object
+               and e.state = 'pending' and e.event_id < d.event_id))
          ) as idle`,
         [now],
       )

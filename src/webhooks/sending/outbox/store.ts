@@ -152,8 +152,12 @@ export async function backlog(
   const { rows } = await sql<{ events: bigint; deliveries: bigint; due_since: Date | null }>`
     select (select count(*) from outbox where delivered_at is null) as events,
       count(*) as deliveries,
-      min(next_attempt_at) filter (where next_attempt_at <= ${now} and leased_until is null) as due_since
-    from webhook_deliveries where state = 'pending'`.execute(db)
+      -- what waits behind an earlier event of its object is not late
+      min(next_attempt_at) filter (where next_attempt_at <= ${now} and leased_until is null and not exists (
+        select from webhook_deliveries earlier
+        where earlier.endpoint_id = d.endpoint_id and earlier.object = d.object
+          and earlier.state = 'pending' and earlier.event_id < d.event_id)) as due_since
+    from webhook_deliveries d where state = 'pending'`.execute(db)
   const row = rows[0]
   return {
     events: Number(row?.events ?? 0),
