@@ -44,11 +44,13 @@ export async function createApp(around: Surroundings): Promise<App> {
       await upkeep.stop()
       await core.x402.stop()
       await core.payments.stop()
+      await core.webhooks.stop()
       await core.applier.drained(PATIENCE_MS)
       await processes
         .end(core.db, processId)
         .catch((error: unknown) => core.onTrouble('the goodbye could not be written', error))
       await Promise.all(Object.values(core.providers).map((provider) => provider.close()))
+      await core.guardedFetch.close()
       await core.applier.close()
       await core.pool.end()
     },

@@ -21,6 +21,7 @@ import { openLane } from '../ledger/lane.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
+import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
@@ -28,6 +29,7 @@ import { sampleAxon } from './axon-metrics.ts'
 import { createMetrics, type Metrics, samplePayments, sampleX402 } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
+import { openWebhooks, type Webhooks } from './webhooks.ts'
 import { openX402, type X402 } from './x402.ts'
 
 /** What the slices stand on, opened once for each process. */
@@ -45,6 +47,9 @@ export interface Core {
   readonly x402: X402
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
+  /** Asks addresses that others chose: never a private one. */
+  readonly guardedFetch: GuardedFetch
+  readonly webhooks: Webhooks
   readonly metrics: Metrics
   /** Trouble that no request can be told of. */
   readonly onTrouble: (message: string, error: unknown) => void
@@ -63,6 +68,9 @@ const DATABASE_CONNECTIONS = 10
 const STATEMENT_TIMEOUT_MS = 10_000
 const BATCH_MAX = 512
 const LANE_ANSWER_TIMEOUT_MS = 15_000
+/** Connections to one address that somebody else chose, and how long one may take to open. */
+const FOREIGN_CONNECTIONS = 16
+const FOREIGN_CONNECT_TIMEOUT_MS = 10_000
 /** How long the end of a call waits for a database that is away before its caller is told. */
 export const PATIENCE_MS = 30_000
 
@@ -107,6 +115,11 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   })
   const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
   sampleX402(metrics.registry, x402.status)
+  const guardedFetch = createGuardedFetch({
+    ...config.outgoing,
+    connectionsPerOrigin: FOREIGN_CONNECTIONS,
+    connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
+  })
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,
@@ -128,6 +141,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     x402,
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
+    guardedFetch,
+    webhooks: openWebhooks(around, { db, guarded: guardedFetch, metrics, onTrouble }),
     ending: new AbortController(),
   }
 }

@@ -8,7 +8,7 @@ export interface Surroundings {
   readonly config: Config
   readonly secrets: Pick<
     Secrets,
-    'rpcUrls' | 'axon' | 'providerKeys' | 'oidcClientSecrets' | 'relayerKey' | 'facilitatorKey'
+    'rpcUrls' | 'axon' | 'providerKeys' | 'oidcClientSecrets' | 'relayerKey' | 'facilitatorKey' | 'resultsKey'
   >
   readonly databaseUrl: string
   readonly pepper: Buffer

@@ -27,8 +27,11 @@ import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
 import { x402Routes } from '../payments/x402/routes.ts'
+import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
+import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
+import { webhookDescriptions } from './webhooks.ts'
 
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
@@ -82,8 +85,10 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
+    ...endpointRoutes({ db, clock, ...core.webhooks }),
+    ...deliveryRoutes({ db, clock }),
     ...consoleRoutes(),
-    ...docsRoutes({ routes: () => routes, version }),
+    ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,
       metrics,

@@ -9,6 +9,7 @@ import { type PaymentsConfig, readPayments } from './payments.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
+import { type AccessKey, type OutgoingConfig, type ResultsConfig, readResults } from './results.ts'
 import { readX402, relayerProblems } from './x402.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
@@ -42,6 +43,8 @@ export interface Config {
   readonly oidc: OidcConfig
   /** Below which balance an account is told, in microcredits; 0 tells nobody. */
   readonly balanceLowMicro: bigint
+  readonly results: ResultsConfig
+  readonly outgoing: OutgoingConfig
   readonly limits: Limits
 }
 
@@ -74,6 +77,8 @@ export interface Secrets {
   /** The private key of the account that sends x402 payments. */
   readonly relayerKey: string | undefined
   readonly facilitatorKey: string | undefined
+  /** undefined: results are kept in the data folder. */
+  readonly resultsKey: AccessKey | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -112,8 +117,9 @@ export function loadConfig({
   const axon = readAxon(file, raw, readFile)
   const x402 = readX402(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
+  const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, axon, x402, oidc]
+  const parts = [file, providers, models, payments, axon, x402, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -144,6 +150,8 @@ export function loadConfig({
     payments: { ...payments.payments, axon: axon.axon, x402: x402.settings },
     oidc: oidc.oidc,
     balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
+    results: results.results,
+    outgoing: results.outgoing,
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {
@@ -155,6 +163,7 @@ export function loadConfig({
     oidcClientSecrets: oidc.clientSecrets,
     relayerKey: environment.FAREBOX_RELAYER_KEY,
     facilitatorKey: x402.facilitatorKey,
+    resultsKey: results.accessKey,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }

@@ -14,6 +14,7 @@ import { Credits, UsageLookup } from './schema-money.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Oidc } from './schema-oidc.ts'
 import { Payments } from './schema-payments.ts'
+import { Outgoing, Results } from './schema-results.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -262,6 +263,8 @@ export const ConfigurationFile = Keys(
     payments: Payments,
     oidc: Oidc,
     credits: Credits,
+    results: Results,
+    outgoing: Outgoing,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },

@@ -93,6 +93,20 @@ export const missingThings = {
     message: 'This order has no such send attempt.',
     fix: 'GET the order: payment_attempt_id names its current attempt.',
   },
+  webhook_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Webhook endpoint not found',
+    message: 'This account has no such webhook endpoint.',
+    fix: 'GET /v1/me/webhooks lists the webhook endpoints of this account.',
+  },
+  webhook_delivery_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Webhook delivery not found',
+    message: 'This account has no such webhook delivery, or it is older than the delivery log reaches back.',
+    fix: 'GET /v1/me/webhooks/deliveries lists the deliveries of the last 30 days.',
+  },
   method_not_allowed: {
     status: 405,
     type: 'method_not_allowed_error',
