@@ -45,7 +45,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       signInGuard: core.limits.signInGuard,
     }),
     ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
-    ...sessionRoutes(sessions),
+    ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
     ...linkRoutes(core),
