@@ -4,7 +4,7 @@ import { type Import, parseFile, type SourceFile, sourceFiles } from './source.t
 /** Rooms of src/ from the ground up. A file imports its own room or a lower floor, types included. */
 const floors: readonly (readonly string[])[] = [
   ['kernel'],
-  ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage'],
+  ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
   ['payments', 'inference', 'docs'],

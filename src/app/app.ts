@@ -48,6 +48,7 @@ export async function createApp(around: Surroundings): Promise<App> {
         .end(core.db, processId)
         .catch((error: unknown) => core.onTrouble('the goodbye could not be written', error))
       await Promise.all(Object.values(core.providers).map((provider) => provider.close()))
+      await core.guardedFetch.close()
       await core.applier.close()
       await core.pool.end()
     },

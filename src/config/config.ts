@@ -8,6 +8,7 @@ import { type PaymentsConfig, readPayments } from './payments.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
+import { type AccessKey, type OutgoingConfig, type ResultsConfig, readResults } from './results.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -38,6 +39,8 @@ export interface Config {
   readonly payments: PaymentsConfig
   /** How owners sign in. */
   readonly oidc: OidcConfig
+  readonly results: ResultsConfig
+  readonly outgoing: OutgoingConfig
   readonly limits: Limits
 }
 
@@ -65,6 +68,8 @@ export interface Secrets {
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
+  /** undefined: results are kept in the data folder. */
+  readonly resultsKey: AccessKey | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -101,8 +106,9 @@ export function loadConfig({
   const models = readModels(file, now)
   const payments = readPayments(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
+  const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, oidc]
+  const parts = [file, providers, models, payments, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -132,6 +138,8 @@ export function loadConfig({
     models: models.models,
     payments: payments.payments,
     oidc: oidc.oidc,
+    results: results.results,
+    outgoing: results.outgoing,
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {
@@ -140,6 +148,7 @@ export function loadConfig({
     providerKeys: providers.providerKeys,
     rpcUrls: payments.rpcUrls,
     oidcClientSecrets: oidc.clientSecrets,
+    resultsKey: results.accessKey,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }

@@ -80,9 +80,17 @@ export function readProviders(
   return { providers, providerKeys, problems }
 }
 
-/** The secret in the variable that the file names; what is wrong with it goes to `refuse`. */
+/**
+ * The secret in the variable that the file names; what is wrong with it goes to `refuse`. `remove` is what could be
+ * left out instead.
+ */
 export function namedSecret(
-  { variable, raw, readFile }: { variable: string; raw: RawEnvironment; readFile: ReadFile },
+  {
+    variable,
+    raw,
+    readFile,
+    remove = 'the provider',
+  }: { variable: string; raw: RawEnvironment; readFile: ReadFile; remove?: string },
   refuse: (problem: string, fix: string) => void,
 ): string | undefined {
   // Otherwise a typo could send the database's password to a provider.
@@ -93,7 +101,7 @@ export function namedSecret(
   const found = readSecret(raw, readFile, variable)
   if ('problem' in found) refuse(`${found.where}: ${found.problem}`, found.fix)
   else if (!found.value)
-    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove the provider.`)
+    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove ${remove}.`)
   else if (!/^[!-~]+$/.test(found.value))
     refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
   else return found.value

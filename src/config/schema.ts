@@ -13,6 +13,7 @@ import {
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Oidc } from './schema-oidc.ts'
 import { Payments } from './schema-payments.ts'
+import { Outgoing, Results } from './schema-results.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -259,6 +260,8 @@ export const ConfigurationFile = Keys(
     }),
     payments: Payments,
     oidc: Oidc,
+    results: Results,
+    outgoing: Outgoing,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },
