@@ -655,6 +655,7 @@ create table task_attempts (
   model text not null,
   state task_attempt_state default 'intended'::task_attempt_state not null,
   provider_job_id text,
+  provider_memo text,
   cancel_asked_at timestamp with time zone,
   message text,
   retry_after_ms integer,
@@ -725,7 +726,7 @@ create table tasks (
 ) with (fillfactor=70);
 CREATE INDEX tasks_account ON tasks USING btree (account_id, id) WHERE held;
 CREATE INDEX tasks_due ON tasks USING btree (due_at) WHERE completed_at IS NULL;
-CREATE INDEX tasks_leased ON tasks USING btree (lease_process) WHERE lease_process IS NOT NULL;
+CREATE INDEX tasks_leased ON tasks USING btree (lease_until) WHERE lease_until IS NOT NULL;
 
 create table transfers (
   id bigint generated always as identity not null,

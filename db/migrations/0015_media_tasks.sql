@@ -63,6 +63,8 @@ create table task_attempts (
   model text not null,
   state task_attempt_state not null default 'intended',
   provider_job_id text,
+  -- what the provider's adapter wants to be given back with the id
+  provider_memo text,
   cancel_asked_at timestamptz,
   -- what the provider said last, without what the client sent
   message text,

@@ -485,6 +485,7 @@ export interface TaskAttempts {
   n: number;
   provider: string;
   provider_job_id: string | null;
+  provider_memo: string | null;
   retry_after_ms: number | null;
   retryable: boolean | null;
   state: Generated<TaskAttemptState>;

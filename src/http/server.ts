@@ -209,12 +209,16 @@ function parseBodies(app: FastifyInstance): void {
     if (request.route_?.keepsText) request.bodyText = text as string
     void parser(request, text as string, done)
   })
-  app.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
-    if (bytes.length === 0) return undefined
-    const fromForm = request.route_?.fromForm
-    if (!fromForm) throw new Fault('unsupported_media_type')
-    return fromForm(await readForm(request.headers['content-type'] ?? '', bytes))
-  })
+  app.addContentTypeParser(
+    'multipart/form-data',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (bytes.length === 0) return undefined
+      const fromForm = request.route_?.fromForm
+      if (!fromForm) throw new Fault('unsupported_media_type')
+      return fromForm(await readForm(request.headers['content-type'] ?? '', bytes))
+    },
+  )
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
     if (text.length === 0) return done(null, undefined)
     done(new Fault('unsupported_media_type'))

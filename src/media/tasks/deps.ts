@@ -21,6 +21,8 @@ export interface TaskPace {
   readonly missingAfterMs: number
   /** How long work whose outcome is unknown is waited for before the task is given up. Its money stays unknown. */
   readonly giveUpMs: number
+  /** Between tries to keep a result that cannot be asked for again. */
+  readonly keepPauseMs: number
   /** How long a task may take to be held before the sweep looks after it. */
   readonly unheldMs: number
 }
@@ -33,6 +35,7 @@ export const taskPace: TaskPace = {
   latePollMs: 30_000,
   missingAfterMs: 60_000,
   giveUpMs: 24 * 3_600_000,
+  keepPauseMs: 2_000,
   unheldMs: 60_000,
 }
 

@@ -85,7 +85,8 @@ export function taskRoutes(deps: TaskDeps): Route[] {
     route({
       method: 'POST',
       path: '/v1/callbacks/:token',
-      summary: 'Where providers report the end of their work. The address is made for one attempt and cannot be guessed.',
+      summary:
+        'Where providers report the end of their work. The address is made for one attempt and cannot be guessed.',
       tag: 'Tasks',
       access: 'public',
       // a guess costs no query, and a provider that reports hundreds at once must not be refused
@@ -101,7 +102,8 @@ export function taskRoutes(deps: TaskDeps): Route[] {
         const attemptId = deps.callbacks.attemptOf(params.token)
         const headers = request.headers as Record<string, string | undefined>
         const body = Buffer.from(request.bodyText ?? '')
-        if (attemptId === undefined || !(await receive(deps, attemptId, { headers, body }))) throw new Fault('not_found')
+        if (attemptId === undefined || !(await receive(deps, attemptId, { headers, body })))
+          throw new Fault('not_found')
         return { ok: true }
       },
     }),
@@ -122,8 +124,7 @@ async function sendTask(
 ): Promise<unknown> {
   let glance = await glanceAt(glanceOf, caller, params.id)
   const known = request.headers['if-none-match']
-  const isNews = (seen: TaskGlance): boolean =>
-    known === undefined ? isFinal(seen.state) : tagOf(seen) !== known
+  const isNews = (seen: TaskGlance): boolean => (known === undefined ? isFinal(seen.state) : tagOf(seen) !== known)
   if (waitSeconds > 0 && !isNews(glance) && !isFinal(glance.state))
     glance = (await deps.waiting.until(glance.id, isNews, waitSeconds * 1000)) ?? glance
   reply.headers({ etag: tagOf(glance), 'cache-control': 'no-store' })

@@ -51,7 +51,13 @@ export type Begun =
       readonly retryAfterMs?: number
     }
   | { readonly kind: 'lost'; readonly message: string }
-  | { readonly kind: 'accepted'; readonly providerJobId: string; readonly nextPollMs: number | undefined }
+  | {
+      readonly kind: 'accepted'
+      readonly providerJobId: string
+      /** Kept with the id and given back with it; undefined: nothing. */
+      readonly memo: string | undefined
+      readonly nextPollMs: number | undefined
+    }
   | WorkEnd
 
 /** How work stands. `unreachable` says nothing about it; `missing`: the place knows of no such work. */
@@ -67,6 +73,12 @@ export type Standing =
   | { readonly kind: 'missing' }
   | WorkEnd
 
+/** Accepted work as its place knows it. */
+export interface JobReference {
+  readonly providerJobId: string
+  readonly memo: string | undefined
+}
+
 /** Which attempt of which task is asked about. */
 export type Asked = Omit<Work, 'request' | 'uploads' | 'callbackUrl' | 'signal'>
 
@@ -79,11 +91,13 @@ export interface TaskRunner {
   /** Where this task's work may be done, in the order in which they are tried. */
   places(task: { readonly model: string; readonly type: string }): readonly Place[]
   submit(work: Work): Promise<Begun>
-  poll(asked: Asked, providerJobId: string): Promise<Standing>
-  /** Looks for the work of an attempt whose submission was lost; undefined where the place offers no such look. */
-  find(asked: Asked): Promise<Begun | { readonly kind: 'missing' } | { readonly kind: 'unreachable' }> | undefined
+  poll(asked: Asked, job: JobReference, signal: AbortSignal): Promise<Standing>
+  /** Whether the place offers to look for work by our id of the attempt. */
+  canFind(asked: Asked): boolean
+  /** Looks for the work of an attempt whose submission was lost. Called only where `canFind`. */
+  find(asked: Asked): Promise<Begun | { readonly kind: 'missing' } | { readonly kind: 'unreachable' }>
   /** Asks the place to stop; undefined where it cannot be asked. The end comes by `poll`. */
-  cancel(asked: Asked, providerJobId: string): Promise<void> | undefined
+  cancel(asked: Asked, job: JobReference): Promise<void> | undefined
   /** Reads what was sent to the attempt's callback address; undefined when it is not authentic or says nothing of it. */
   readCallback(
     asked: Asked,

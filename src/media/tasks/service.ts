@@ -147,11 +147,7 @@ async function shown(deps: Pick<TaskDeps, 'clock' | 'runners'>, task: store.Read
  * Before a provider has it, that is its end and everything held is released. Afterwards the provider is asked to
  * stop, and what it charges is charged. Refuses as glanceAt does.
  */
-export async function cancelTask(
-  deps: TaskDeps,
-  caller: Pick<Caller, 'accountId'>,
-  taskId: string,
-): Promise<string> {
+export async function cancelTask(deps: TaskDeps, caller: Pick<Caller, 'accountId'>, taskId: string): Promise<string> {
   const uuid = uuidOf(taskId)
   const ended = await deps.db.transaction().execute(async (tx) => {
     const task = uuid === undefined ? undefined : await store.lock(tx, uuid)
@@ -161,8 +157,7 @@ export async function cancelTask(
     const attempt = await newestAttempt(tx, task.id)
     const isAtProvider = attempt !== undefined && attempt.state !== 'refused'
     const step = table[isAtProvider ? 'cancel' : 'withdraw'][task.state]
-    if (step === 'canceled')
-      return decide(tx, task.id, { state: 'canceled', actualMicro: 0n })
+    if (step === 'canceled') return decide(tx, task.id, { state: 'canceled', actualMicro: 0n })
     if (!isFinal(task.state) && task.cancel_requested_at === null) await store.requestCancel(tx, task.id)
     return undefined
   })

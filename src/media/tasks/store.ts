@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
-import type { Tasks, TaskState } from '../../db/schema.ts'
+import type { TaskState, Tasks } from '../../db/schema.ts'
 import type { Upload } from './runner.ts'
 
 /** A task as the database keeps it. */

@@ -4,8 +4,8 @@ import type { Asked, Begun, Place, Standing, TaskRunner } from '../runner.ts'
 import { isFinal, table } from '../states.ts'
 import { lock, type TaskRow } from '../store.ts'
 import { conclude, endOf, settle } from './ending.ts'
-import * as store from './store.ts'
 import type { AttemptRow, Claimed } from './store.ts'
+import * as store from './store.ts'
 import { sweepUnheld } from './unheld.ts'
 
 /** A task with the attempt that may exist at a place, and the runner that knows the place. */
@@ -133,13 +133,14 @@ async function begun(deps: TaskDeps, underway: Underway, answer: Begun): Promise
     }
     case 'lost':
       // where it can be looked for it may still be found
-      if (runner.find(asked(task, attempt)) === undefined) return lost(deps, underway, answer.message)
+      if (!runner.canFind(asked(task, attempt))) return lost(deps, underway, answer.message)
       await store.moveAttempt(deps.db, attempt.id, ['intended'], { message: answer.message })
       return SOON_MS
     case 'accepted':
       await store.moveAttempt(deps.db, attempt.id, ['intended', 'lost'], {
         state: 'accepted',
         provider_job_id: answer.providerJobId,
+        provider_memo: answer.memo ?? null,
       })
       return pollIn(deps, answer.nextPollMs)
     default:
@@ -165,12 +166,11 @@ async function markUnknown(deps: TaskDeps, task: TaskRow, reason: string): Promi
 /** Looks for the work of a submission whose answer nobody saw. */
 async function recover(deps: TaskDeps, underway: Underway): Promise<DueInMs> {
   const { task, attempt, runner, now } = underway
-  const look = runner.find(asked(task, attempt))
-  if (look === undefined) {
+  if (!runner.canFind(asked(task, attempt))) {
     if (attempt.state === 'intended') return lost(deps, underway, 'the server ended before the answer came')
     return (await outOfPatience(deps, underway)) ?? deps.pace.latePollMs
   }
-  const found = await look.catch(() => ({ kind: 'unreachable' }) as const)
+  const found = await runner.find(asked(task, attempt)).catch(() => ({ kind: 'unreachable' }) as const)
   if (found.kind === 'unreachable') return (await outOfPatience(deps, underway)) ?? deps.pace.pollMs
   if (found.kind !== 'missing') return begun(deps, underway, found)
   const age = now.getTime() - attempt.submitted_at.getTime()
@@ -188,14 +188,14 @@ async function recover(deps: TaskDeps, underway: Underway): Promise<DueInMs> {
 /** Asks how accepted work stands. */
 async function follow(deps: TaskDeps, underway: Underway): Promise<DueInMs> {
   const { task, attempt, runner } = underway
-  const jobId = attempt.provider_job_id ?? ''
+  const job = { providerJobId: attempt.provider_job_id ?? '', memo: attempt.provider_memo ?? undefined }
   if (task.cancel_requested_at !== null && attempt.cancel_asked_at === null) {
     await runner
-      .cancel(asked(task, attempt), jobId)
+      .cancel(asked(task, attempt), job)
       ?.catch((error: unknown) => deps.onTrouble('a provider could not be asked to stop', error))
     await store.noteCancelAsked(deps.db, attempt.id)
   }
-  const standing = await runner.poll(asked(task, attempt), jobId).catch((error: unknown): Standing => {
+  const standing = await runner.poll(asked(task, attempt), job, deps.ending).catch((error: unknown): Standing => {
     deps.onTrouble('a task runner failed while it asked', error)
     return { kind: 'unreachable', message: 'the runner failed' }
   })

@@ -134,7 +134,10 @@ export async function moveAttempt(
   id: string,
   from: readonly AttemptRow['state'][],
   change: Partial<
-    Pick<AttemptRow, 'state' | 'provider_job_id' | 'message' | 'retry_after_ms' | 'retryable' | 'status'>
+    Pick<
+      AttemptRow,
+      'state' | 'provider_job_id' | 'provider_memo' | 'message' | 'retry_after_ms' | 'retryable' | 'status'
+    >
   > & { readonly ended?: boolean },
 ): Promise<boolean> {
   const { ended, message, ...columns } = change
