@@ -66,7 +66,9 @@ export async function createTask(deps: TaskDeps, wanted: NewTask): Promise<store
     timeoutMs: wanted.timeoutMs,
     webhookUrl: wanted.webhookUrl,
   }
-  await db.transaction().execute((tx) => store.insert(tx, row, wanted.uploads, deps.pace.unheldMs))
+  const { unheldMs } = deps.pace
+  if (wanted.uploads.length === 0) await store.insert(db, row, [], unheldMs)
+  else await db.transaction().execute((tx) => store.insert(tx, row, wanted.uploads, unheldMs))
   try {
     await openCallAs(deps, holdId, {
       caller: wanted.caller,
@@ -83,11 +85,14 @@ export async function createTask(deps: TaskDeps, wanted: NewTask): Promise<store
     await store.forget(db, id).catch((cause: unknown) => deps.onTrouble('a refused task is left to the sweep', cause))
     throw error
   }
-  const task = await db.transaction().execute(async (tx) => {
-    const held = await store.markHeld(tx, id)
-    if (held) await wanted.alongside?.(tx, held)
-    return held
-  })
+  const { alongside } = wanted
+  const task = alongside
+    ? await db.transaction().execute(async (tx) => {
+        const held = await store.markHeld(tx, id)
+        if (held) await alongside(tx, held)
+        return held
+      })
+    : await store.markHeld(db, id)
   if (!task) {
     await heldCall(ledger, holdId).release()
     throw new Fault('unavailable', { retryAfterMs: 1000 })
