@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
+import type { MediaParts } from '../src/app/media.ts'
 import { loadConfig } from '../src/config/config.ts'
 import * as accounts from '../src/identity/accounts/store.ts'
 import { createKey } from '../src/identity/keys/service.ts'
@@ -86,6 +87,9 @@ export interface TestAppOptions {
   readonly limits?: string
   /** More YAML under `models:`, each beginning with `  - id:`. */
   readonly models?: string
+  /** YAML under `media_models:`, and what those models are made with. */
+  readonly mediaModels?: string
+  readonly media?: MediaParts
   /** Put a line between server and database that can be cut. */
   readonly databaseThroughProxy?: boolean
 }
@@ -93,7 +97,7 @@ export interface TestAppOptions {
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
 
-const configuration = (mock: string, backup: string, { limits, models }: TestAppOptions): string => `
+const configuration = (mock: string, backup: string, { limits, models, mediaModels }: TestAppOptions): string => `
 allow_demo: true
 providers:
   demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
@@ -120,6 +124,7 @@ models:
     providers: [{ provider: mock, model: upstream-a }]
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, output_micro_per_m: 7000000 }]
 ${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
+${mediaModels ? `media_models:${mediaModels}` : ''}
 limits: { ${limits ?? ''} }
 `
 
@@ -159,6 +164,7 @@ async function composed(options: TestAppOptions) {
     host: 'test',
     pid: process.pid,
     isRunning: () => true,
+    ...(options.media ? { media: options.media } : {}),
   })
   return { app, database, mock, backup, line, clock, log, pepper }
 }

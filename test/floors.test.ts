@@ -7,7 +7,7 @@ const floors: readonly (readonly string[])[] = [
   ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
-  ['payments', 'inference', 'docs'],
+  ['payments', 'inference', 'media', 'docs'],
   ['app'],
   ['operator', 'development'],
   ['main'],
@@ -19,6 +19,7 @@ const areas: Readonly<Record<string, readonly string[]>> = {
   billing: ['calls'],
   payments: ['orders'],
   inference: [],
+  media: ['tasks'],
 }
 
 const mayImportHttp = /(^src\/(http|docs|app)\/)|(^src\/app\.ts$)|(\/(routes|schema)\.ts$)/

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Config, Secrets } from '../config/config.ts'
+import type { MediaModelConfig } from '../config/media-models.ts'
 import type { ModelConfig } from '../config/models.ts'
 import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
@@ -40,6 +41,7 @@ export interface Core {
   readonly payments: Payments
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
+  readonly mediaModels: () => ReadonlyMap<string, MediaModelConfig>
   /** Asks addresses that others chose: never a private one. */
   readonly guardedFetch: GuardedFetch
   readonly metrics: Metrics
@@ -97,6 +99,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   })
   const ledger = createLedger(applier, holdIds)
   const models = new Map(config.models.map((model) => [model.id, model]))
+  const mediaModels = new Map(config.mediaModels.map((model) => [model.id, model]))
   const payments = openPayments(around, db, onTrouble)
   samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
   return {
@@ -118,6 +121,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     payments,
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
+    mediaModels: () => mediaModels,
     guardedFetch: createGuardedFetch({
       ...config.outgoing,
       connectionsPerOrigin: FOREIGN_CONNECTIONS,

@@ -23,12 +23,13 @@ import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
+import type { Media } from './media.ts'
 
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
 /** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens. */
-export function allRoutes(core: Core, publicUrl: () => string): Route[] {
+export function allRoutes(core: Core, media: Media, publicUrl: () => string): Route[] {
   const { db, around, metrics, tokens } = core
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
@@ -45,7 +46,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       signInGuard: core.limits.signInGuard,
     }),
     ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
-    ...sessionRoutes(sessions),
+    ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
     ...linkRoutes(core),
@@ -56,11 +57,12 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
-    ...modelsRoutes({ models: core.models, clock }),
+    ...modelsRoutes({ models: core.models, mediaModels: core.mediaModels, clock }),
+    ...media.routes,
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: () => ({ topup_url: `${publicUrl()}/topup` }),
+      paymentHint: paymentHint(publicUrl),
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -81,6 +83,9 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   ]
   return routes
 }
+
+/** What the 402 answers of billed endpoints say about paying. */
+export const paymentHint = (publicUrl: () => string) => () => ({ topup_url: `${publicUrl()}/topup` })
 
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {

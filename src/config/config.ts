@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
+import { type MediaModelConfig, readMediaModels } from './media-models.ts'
 import { type ModelConfig, readModels } from './models.ts'
 import { type OidcConfig, readOidc } from './oidc.ts'
 import { isLoopback } from './parsers.ts'
@@ -36,6 +37,8 @@ export interface Config {
   /** By name; without prototype. */
   readonly providers: Readonly<Record<string, ProviderConfig>>
   readonly models: readonly ModelConfig[]
+  /** What makes pictures and films. */
+  readonly mediaModels: readonly MediaModelConfig[]
   readonly payments: PaymentsConfig
   /** How owners sign in. */
   readonly oidc: OidcConfig
@@ -54,6 +57,9 @@ export interface Limits {
   readonly queueOperationsMax: number
   readonly bodyBytes: number
   readonly chatBodyBytes: number
+  readonly mediaBodyBytes: number
+  /** Worked on at once by one process. */
+  readonly concurrentTasks: number
 }
 
 /** What must never be logged, shown or stored. Kept apart from Config so that no dump of settings can hold it. */
@@ -104,11 +110,12 @@ export function loadConfig({
   const file = readConfigurationFile(source.text, source.path)
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
+  const media = readMediaModels(file, now)
   const payments = readPayments(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, oidc, results]
+  const parts = [file, providers, models, media, payments, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -136,6 +143,7 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
+    mediaModels: media.mediaModels,
     payments: payments.payments,
     oidc: oidc.oidc,
     results: results.results,
@@ -232,7 +240,7 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
 /** Demo providers and models: made-up answers that would be charged for. */
 function demoOffers(file: CheckedFile): Problem[] {
   const fix = 'Remove it, or set `allow_demo: true`.'
-  const { providers, models } = file.content
+  const { providers, models, media_models } = file.content
   return [
     ...Object.entries(providers)
       .filter(([, provider]) => provider.kind === 'demo')
@@ -241,7 +249,7 @@ function demoOffers(file: CheckedFile): Problem[] {
         problem: `\`${name}\` is a demo provider.`,
         fix,
       })),
-    ...models
+    ...[...models, ...media_models]
       .filter((model) => model.enabled && model.id.startsWith('demo'))
       .map((model) => ({
         where: file.place(model, 'id'),
@@ -262,6 +270,8 @@ function readLimits(file: CheckedFile, mode: Mode): Limits {
     queueOperationsMax: limits.queue_operations_max,
     bodyBytes: limits.body_bytes,
     chatBodyBytes: limits.chat_body_bytes,
+    mediaBodyBytes: limits.media_body_bytes,
+    concurrentTasks: limits.concurrent_tasks,
   }
 }
 

@@ -10,6 +10,7 @@ import {
   Timeout,
   Tokens,
 } from './schema-fields.ts'
+import { MediaModels } from './schema-media.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Oidc } from './schema-oidc.ts'
 import { Payments } from './schema-payments.ts'
@@ -234,6 +235,16 @@ export const Limits = Keys(
     }),
     body_bytes: Bytes('The largest request body.', 1_048_576),
     chat_body_bytes: Bytes('The largest body of a chat call.', 8_388_608),
+    media_body_bytes: Bytes(
+      'The largest body that asks for a picture or a film, its own pictures included.',
+      31_457_280,
+    ),
+    concurrent_tasks: Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 64,
+      description: 'Tasks that one process works on at once. Others wait; none is refused.',
+    }),
   },
   { default: {}, description: 'Limits. Money limits are budgets of accounts and keys, not here.' },
 )
@@ -258,6 +269,7 @@ export const ConfigurationFile = Keys(
       maxItems: 1000,
       description: 'What clients can call, and what it costs.',
     }),
+    media_models: MediaModels,
     payments: Payments,
     oidc: Oidc,
     results: Results,
