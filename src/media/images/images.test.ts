@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Person, readAnswer, startTestApp, type TestApp, until } from '../../../test/app.ts'
-import { MEDIA_MODELS, made, PIXEL, scriptedMedia } from '../../../test/media.ts'
+import { MEDIA_MODELS, made, PIXEL, scriptedMedia } from '../../../test/tasks/media.ts'
 
 const media = scriptedMedia()
 const { mock, backup } = media
@@ -173,7 +173,10 @@ describe('an Idempotency-Key', () => {
 
   test('replays the pictures themselves, and frees the key of a request that was refused', async () => {
     const fields = { response_format: 'b64_json' }
-    const [first, second] = [await make(fields, { 'idempotency-key': 'b' }), await make(fields, { 'idempotency-key': 'b' })]
+    const [first, second] = [
+      await make(fields, { 'idempotency-key': 'b' }),
+      await make(fields, { 'idempotency-key': 'b' }),
+    ]
     expect(second.text).toBe(first.text)
     expect((await make({ n: 9 }, { 'idempotency-key': 'c' })).status).toBe(400)
     expect((await make({ model: 'none' }, { 'idempotency-key': 'd' })).status).toBe(404)
