@@ -7901,6 +7901,25 @@ export interface operations {
                 } & {
                     [key: string]: unknown;
                 };
+                "multipart/form-data": {
+                    /** @description An id of GET /v1/models */
+                    model: string;
+                    prompt: string;
+                    response_format?: ("url" | "b64_json") | null;
+                    n?: number | null;
+                    size?: string | null;
+                    aspect_ratio?: string | null;
+                    resolution?: string | null;
+                    quality?: string | null;
+                    output_format?: string | null;
+                    seed?: number | null;
+                    /** @description Pictures to start from: http(s) addresses or data: URLs. As a form also files, `image[]`. */
+                    image_input?: string[];
+                    webhook_url?: string | null;
+                    async?: boolean | null;
+                } & {
+                    [key: string]: unknown;
+                };
             };
         };
         responses: {
@@ -8645,8 +8664,11 @@ export interface operations {
                         };
                         webhook_delivery: {
                             url?: string;
-                            /** @enum {unknown} */
-                            status?: "waiting" | "pending" | "delivered";
+                            /**
+                             * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                             * @enum {unknown}
+                             */
+                            status?: "waiting" | "pending" | "sent";
                         };
                     };
                 };
@@ -8826,8 +8848,11 @@ export interface operations {
                             };
                             webhook_delivery: {
                                 url?: string;
-                                /** @enum {unknown} */
-                                status?: "waiting" | "pending" | "delivered";
+                                /**
+                                 * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                                 * @enum {unknown}
+                                 */
+                                status?: "waiting" | "pending" | "sent";
                             };
                         }[];
                         /** @description Empty at the end */
@@ -8980,8 +9005,11 @@ export interface operations {
                         };
                         webhook_delivery: {
                             url?: string;
-                            /** @enum {unknown} */
-                            status?: "waiting" | "pending" | "delivered";
+                            /**
+                             * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                             * @enum {unknown}
+                             */
+                            status?: "waiting" | "pending" | "sent";
                         };
                     };
                 };

@@ -172,9 +172,3 @@ export async function requestCancel(tx: Tx, id: string): Promise<void> {
     .where('id', '=', id)
     .execute()
 }
-
-/** Where the end of this task is to be told besides its account's webhooks; undefined when nowhere. */
-export async function webhookUrlOf(db: Database, id: string): Promise<string | undefined> {
-  const row = await db.selectFrom('tasks').select('webhook_url').where('id', '=', id).executeTakeFirst()
-  return row?.webhook_url ?? undefined
-}
