@@ -1,4 +1,5 @@
 import type { Config, Secrets } from '../config/config.ts'
+import { buildConsole } from '../console/files.ts'
 import { type App, createApp } from './app.ts'
 import { createLogger, inTurns } from './logger.ts'
 
@@ -20,6 +21,11 @@ export async function serve(
   const { config } = settings
   const lines = inTurns(around.write)
   const logger = createLogger({ level: settings.logLevel, write: lines.write })
+  await buildConsole().then(
+    (built) => built && logger.info('built the console'),
+    (error: unknown) =>
+      logger.warn({ error }, 'the console could not be built: run npm ci. The API is served all the same'),
+  )
   const app = await createApp({ ...around, ...settings, logger })
   const metricsServer =
     config.metricsPort === undefined ? undefined : await listenForMetrics(app, config.host, config.metricsPort)

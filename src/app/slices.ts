@@ -1,6 +1,7 @@
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
+import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
@@ -70,6 +71,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
+    ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version }),
     ...healthRoutes({
       db,

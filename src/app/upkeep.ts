@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
-import { freeLeasesOf } from '../media/tasks/work/store.ts'
+import { freeLeasesOf } from '../media/tasks/working/store.ts'
 
 /** What is kept up, and where findings go. */
 export interface UpkeepDeps {
