@@ -4,13 +4,18 @@ import { Bytes, ENVIRONMENT_NAME, Keys, Timeout } from './schema-fields.ts'
 const Pointer = (description: string) => Type.String({ pattern: '^(/.{0,300})?$', maxLength: 300, description })
 const MaybePointer = (description: string) => Type.Optional(Pointer(description))
 const Path = (description: string) => Type.String({ pattern: '^/[^#\\s]*$', maxLength: 1000, description })
-const STANDINGS = ['queuing', 'generating', 'succeeded', 'failed'] as const
+const Words = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 32, default: [], description })
 
-const States = (description: string) =>
-  Type.Record(Type.String({ pattern: '^.{1,64}$' }), Type.Enum([...STANDINGS]), {
-    additionalProperties: false,
-    description,
-  })
+const States = Keys(
+  {
+    queuing: Words('Its words for a job that waits.'),
+    generating: Words('Its words for a job that is worked on.'),
+    succeeded: Words('Its words for a job that is done.'),
+    failed: Words('Its words for a job that failed or was canceled.'),
+  },
+  { description: "The service's words for states. Any other word says nothing, and the job is asked for again." },
+)
 
 const Headers = (description: string) =>
   Type.Record(Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$' }), Type.String({ pattern: '^[ -~]{0,1024}$' }), {
@@ -57,7 +62,7 @@ const Poll = Keys(
     path: Path('Template of the path to ask for the state, by GET, with `{{job_id}}` and `{{model}}`.'),
     every_ms: Timeout('Milliseconds between two questions.', 2_000),
     state: Pointer('Where the answer has the state.'),
-    states: States("The service's words for states. Any other word says nothing, and the job is asked for again."),
+    states: States,
     progress: MaybePointer('Where the answer has the progress.'),
     progress_full: Type.Integer({
       minimum: 1,

@@ -3,7 +3,7 @@ import type { TaskApiProvider } from './schema-task-api.ts'
 
 type FileTaskApi = Static<typeof TaskApiProvider>
 type FileSignature = NonNullable<NonNullable<FileTaskApi['callback']>['signature']>
-type Standing = FileTaskApi['poll']['states'][string]
+type Standing = keyof FileTaskApi['poll']['states']
 
 /** Where an answer tells how a job stands. */
 export interface TaskApiReading {
@@ -65,7 +65,7 @@ export function resolveTaskApi(provider: FileTaskApi): TaskApiConfig {
   const { submit, poll, result, cancel, find, callback } = provider
   const reading: TaskApiReading = {
     state: poll.state,
-    states: poll.states,
+    states: standingByWord(poll.states),
     progressFull: poll.progress_full,
     ...present({
       progress: poll.progress,
@@ -133,6 +133,14 @@ function signatureOf(signature: FileSignature, { files: _files, ...reading }: Ta
       }),
     },
   }
+}
+
+/** The standing that each word stands for; of a word that is named twice the last. */
+function standingByWord(states: FileTaskApi['poll']['states']): Record<string, Standing> {
+  const table: Record<string, Standing> = Object.create(null)
+  for (const standing of ['queuing', 'generating', 'succeeded', 'failed'] as const)
+    for (const word of states[standing]) table[word] = standing
+  return table
 }
 
 const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> =>
