@@ -153,14 +153,18 @@ function openProviders(
   clock: Clock,
 ): Record<string, ChatProvider> {
   return Object.fromEntries(
-    Object.entries(config.providers).map(([name, provider]) => [
-      name,
-      openProvider(name, provider, secrets.providerKeys[name], clock),
-    ]),
+    Object.entries(config.providers).flatMap(([name, provider]) =>
+      provider.kind === 'task-api' ? [] : [[name, openProvider(name, provider, secrets.providerKeys[name], clock)]],
+    ),
   )
 }
 
-function openProvider(name: string, provider: ProviderConfig, apiKey: string | undefined, clock: Clock): ChatProvider {
+function openProvider(
+  name: string,
+  provider: Exclude<ProviderConfig, { kind: 'task-api' }>,
+  apiKey: string | undefined,
+  clock: Clock,
+): ChatProvider {
   if (provider.kind === 'demo') return createProvider('demo', { ...provider, clock })
   return createProvider('openai-compatible', { ...provider, name, ...(apiKey === undefined ? {} : { apiKey }) })
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { ProviderConfig } from '../config/providers.ts'
 import type { AccessKey, ResultsConfig } from '../config/results.ts'
 import type { Route } from '../http/route.ts'
 import type { MediaParts } from '../media/parts.ts'
@@ -64,22 +65,35 @@ function openStore({
   return s3 && accessKey ? openS3Store({ ...s3, accessKey, clock }) : openLocalStore(join(folder, 'kept'))
 }
 
-/** The providers that make pictures or films; the others are left out. */
+/** The providers that make pictures or films. Whether one also chats is a matter of its own. */
 function openMediaProviders({ config, secrets, clock }: Surroundings): Record<string, MediaProvider> {
-  const opened = Object.entries(config.providers).flatMap(([name, provider]) => {
-    const apiKey = secrets.providerKeys[name]
-    return provider.kind === 'demo'
-      ? [[name, createMediaProvider('demo', { slowMs: provider.slowMediaMs, clock })] as const]
-      : [
-          [
-            name,
-            createMediaProvider('openai-compatible', {
-              ...provider,
-              name,
-              ...(apiKey === undefined ? {} : { apiKey }),
-            }),
-          ] as const,
-        ]
+  return Object.fromEntries(
+    Object.entries(config.providers).map(([name, provider]) => [
+      name,
+      openMediaProvider(name, provider, { secrets, clock }),
+    ]),
+  )
+}
+
+function openMediaProvider(
+  name: string,
+  provider: ProviderConfig,
+  { secrets, clock }: Pick<Surroundings, 'secrets' | 'clock'>,
+): MediaProvider {
+  if (provider.kind === 'demo') return createMediaProvider('demo', { slowMs: provider.slowMediaMs, clock })
+  const apiKey = secrets.providerKeys[name]
+  const reached = { name, ...(apiKey === undefined ? {} : { apiKey }) }
+  if (provider.kind === 'openai-compatible')
+    return createMediaProvider('openai-compatible', { ...provider, ...reached })
+  const { callback, ...described } = provider
+  const secret = secrets.callbackSecrets[name]
+  const { signature } = callback ?? {}
+  const signed =
+    signature && secret !== undefined ? { by: { ...signature, secret }, reading: signature.reading } : undefined
+  return createMediaProvider('task-api', {
+    ...described,
+    ...reached,
+    ...(callback && { callback: { id: callback.id, ...(signed && { signed }) } }),
+    now: () => clock.now().getTime(),
   })
-  return Object.fromEntries(opened)
 }

@@ -70,6 +70,8 @@ export interface Secrets {
   readonly keyPepper: Buffer | undefined
   /** By provider name; absent for providers without a key. */
   readonly providerKeys: Readonly<Record<string, string>>
+  /** What callbacks are signed with, by provider name; absent for providers without. */
+  readonly callbackSecrets: Readonly<Record<string, string>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   /** By identity provider name; absent for public clients. */
@@ -154,6 +156,7 @@ export function loadConfig({
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
+    callbackSecrets: providers.callbackSecrets,
     rpcUrls: payments.rpcUrls,
     oidcClientSecrets: oidc.clientSecrets,
     resultsKey: results.accessKey,
