@@ -75,7 +75,7 @@ export function imageRoutes(deps: ImageRouteDeps): Route[] {
 }
 
 /** The AI SDK takes nothing but pictures and, in its newer versions, does not say so. */
-const TAKES_PICTURES_ONLY = /\bai-sdk\//
+const TAKES_PICTURES_ONLY = /\bai-sdk[-/]/
 
 /** The request with the format that its client can take. */
 function withFormat({ request, body }: TaskCall): JsonObject {
