@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Person, readAnswer, startTestApp, type TestApp, until } from '../../../test/app.ts'
 import { MEDIA_MODELS, made, scriptedMedia } from '../../../test/tasks/media.ts'
+import { uuidOf } from './ids.ts'
+import { complete } from './working/store.ts'
 
 const media = scriptedMedia()
 const { mock } = media
@@ -212,6 +214,15 @@ describe('an end', () => {
     await app.database.sql('update outbox set delivered_at = now() where object_id = $1', [task.json.task_id])
     expect((await get(String(task.json.poll_url))).json.webhook_delivery).toMatchObject({ status: 'sent' })
   })
+})
+
+test('a second process that settles the same end finds it ended, and tells nobody', async () => {
+  mock.eager = true
+  const task = await make()
+  const done = await ended(task)
+  const uuid = uuidOf(String(task.json.task_id)) ?? ''
+  expect(await app.database.db.transaction().execute((tx) => complete(tx, uuid))).toBeUndefined()
+  expect(await ended(task)).toEqual(done)
 })
 
 describe('films', () => {
