@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
@@ -70,6 +73,7 @@ export const newWallet = (): PrivateKeyAccount => privateKeyToAccount(generatePr
 /** Starts this many composed servers. Call it in beforeAll and `stop` in afterAll. */
 export async function startServers(count = 1): Promise<TestServers> {
   const database = await freshDatabase()
+  const dataFolder = await mkdtemp(join(tmpdir(), 'farebox-servers-'))
   const pepper = randomBytes(32)
   const log: string[] = []
   let aheadMs = 0
@@ -80,7 +84,7 @@ export async function startServers(count = 1): Promise<TestServers> {
   const apps: App[] = []
   const urls: string[] = []
   for (let index = 0; index < count; index++) {
-    const app = await composed({ databaseUrl: database.url, pepper, clock, log })
+    const app = await composed({ databaseUrl: database.url, dataFolder, pepper, clock, log })
     apps.push(app)
     urls.push(await app.server.listen({ host: '127.0.0.1', port: 0 }))
   }
@@ -112,13 +116,22 @@ export async function startServers(count = 1): Promise<TestServers> {
     async stop() {
       await Promise.all(apps.map((app) => app.stop(0)))
       await database.drop()
+      await rm(dataFolder, { recursive: true, force: true })
     },
   }
 }
 
-function composed(own: { databaseUrl: string; pepper: Buffer; clock: Clock; log: string[] }): Promise<App> {
+interface Own {
+  readonly databaseUrl: string
+  readonly dataFolder: string
+  readonly pepper: Buffer
+  readonly clock: Clock
+  readonly log: string[]
+}
+
+function composed(own: Own): Promise<App> {
   const { config, secrets } = loadConfig({
-    environment: { PORT: '0', HOST: '127.0.0.1' },
+    environment: { PORT: '0', HOST: '127.0.0.1', FAREBOX_DATA: own.dataFolder },
     readFile: readTextFile,
     now: own.clock.now(),
     mode: 'development',

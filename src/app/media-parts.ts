@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import type { ProviderConfig } from '../config/providers.ts'
 import type { AccessKey, ResultsConfig } from '../config/results.ts'
+import type { Route } from '../http/route.ts'
+import type { MediaParts } from '../media/parts.ts'
 import { resultLinks } from '../media/results/links.ts'
 import { resultRoutes } from '../media/results/routes.ts'
 import { createResults } from '../media/results/service.ts'
@@ -10,11 +12,19 @@ import { openLocalStore } from '../storage/local.ts'
 import type { ObjectStore } from '../storage/object-store.ts'
 import { openS3Store } from '../storage/s3.ts'
 import type { Core } from './core.ts'
-import type { MediaParts } from './media.ts'
 import type { Surroundings } from './server-surroundings.ts'
 
+/** What a real server makes pictures and films with, and what comes with it. */
+export interface OpenedMediaParts extends MediaParts {
+  /** Where results are fetched. */
+  readonly routes: readonly Route[]
+  /** Deletes results whose time is over; says how many. */
+  deleteExpired(): Promise<number>
+  close(): Promise<void>
+}
+
 /** Opens what pictures and films are made with and kept in, as the configuration says. */
-export function openMediaParts(core: Core, publicUrl: () => string): MediaParts {
+export function openMediaParts(core: Core, publicUrl: () => string): OpenedMediaParts {
   const { config, secrets, clock, random, pepper } = core.around
   const { keepDays, imageBytesMax: image, videoBytesMax: video, fetchTimeoutMs } = config.results
   const folder = join(config.dataFolder, 'results')

@@ -80,24 +80,24 @@ export async function installWallet(
   }
 
   await page.exposeFunction('fareboxTestWallet', answer)
-  await page.addInitScript(() => {
-    const page = globalThis as unknown as EventTarget
-    const request = async ({ method, params = [] }: { method: string; params?: unknown[] }) => {
-      const ask = Reflect.get(globalThis, 'fareboxTestWallet') as (
-        method: string,
-        params: unknown[],
-      ) => Promise<unknown>
-      const told = (await ask(method, params)) as { result?: unknown; refused?: { code: number; message: string } }
-      if (told.refused) throw Object.assign(new Error(told.refused.message), { code: told.refused.code })
-      return told.result
-    }
-    const detail = Object.freeze({
-      info: { uuid: '350670db-19fa-4704-a166-e52e178b59d2', name: 'Test wallet', icon: '', rdns: 'test.wallet' },
-      provider: { request, on: () => undefined, removeListener: () => undefined },
-    })
-    const announce = () => page.dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail }))
-    page.addEventListener('eip6963:requestProvider', announce)
-    announce()
-  })
+  await page.addInitScript(announceTestWallet)
   return wallet
+}
+
+/** Runs in the page, before any of its own scripts. */
+function announceTestWallet(): void {
+  const page = globalThis as unknown as EventTarget
+  const request = async ({ method, params = [] }: { method: string; params?: unknown[] }) => {
+    const ask = Reflect.get(globalThis, 'fareboxTestWallet') as (method: string, params: unknown[]) => Promise<unknown>
+    const told = (await ask(method, params)) as { result?: unknown; refused?: { code: number; message: string } }
+    if (told.refused) throw Object.assign(new Error(told.refused.message), { code: told.refused.code })
+    return told.result
+  }
+  const detail = Object.freeze({
+    info: { uuid: '350670db-19fa-4704-a166-e52e178b59d2', name: 'Test wallet', icon: '', rdns: 'test.wallet' },
+    provider: { request, on: () => undefined, removeListener: () => undefined },
+  })
+  const announce = () => page.dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail }))
+  page.addEventListener('eip6963:requestProvider', announce)
+  announce()
 }

@@ -5,6 +5,7 @@ import { send } from '../api/transport.ts'
 import type { Reply } from '../api/types.ts'
 import { Card, Field, Notice } from '../ui/parts.tsx'
 import { Answer } from '../ui/query.tsx'
+import { keepContext } from './pay/context.ts'
 import { WalletSignIn } from './wallet-sign-in.tsx'
 
 /** What a session that ended by itself is worth telling; the first visit is not. */
@@ -48,6 +49,7 @@ function OwnerDoor() {
     queryFn: ({ signal }) => send<Reply<'/v1/auth/oidc/providers', 'get'>>('/v1/auth/oidc/providers', { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   })
+  // leaving for the identity provider loses the fragment
   const start = (provider: string): string => {
     const search = new URLSearchParams({ return_to: location.pathname + location.search })
     if (invite.trim() !== '') search.set('invite', invite.trim())
@@ -63,7 +65,13 @@ function OwnerDoor() {
             <>
               <div className="stack-tight">
                 {providers.map((provider) => (
-                  <a key={provider.name} className="button" data-kind="primary" href={start(provider.name)}>
+                  <a
+                    key={provider.name}
+                    className="button"
+                    data-kind="primary"
+                    href={start(provider.name)}
+                    onClick={keepContext}
+                  >
                     Continue with {provider.label}
                   </a>
                 ))}

@@ -112,7 +112,7 @@ function Top({ account }: { account: Account }) {
     setLeaving(false)
   }
   return (
-    <div className="top">
+    <header className="top">
       {balance.data ? (
         <span>
           <span className="quiet small">Available </span>
@@ -130,6 +130,6 @@ function Top({ account }: { account: Account }) {
       <Button small busy={leaving} onClick={() => void leave()}>
         Sign out
       </Button>
-    </div>
+    </header>
   )
 }
