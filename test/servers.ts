@@ -70,8 +70,11 @@ export interface TestServers {
 /** A wallet that nobody has seen. */
 export const newWallet = (): PrivateKeyAccount => privateKeyToAccount(generatePrivateKey())
 
-/** Starts this many composed servers. Call it in beforeAll and `stop` in afterAll. */
-export async function startServers(count = 1): Promise<TestServers> {
+/** Starts this many composed servers, on the shipped configuration unless it is changed. Call it in beforeAll and `stop` in afterAll. */
+export async function startServers(
+  count = 1,
+  options: { configure?: (shipped: string) => string } = {},
+): Promise<TestServers> {
   const database = await freshDatabase()
   const dataFolder = await mkdtemp(join(tmpdir(), 'farebox-servers-'))
   const pepper = randomBytes(32)
@@ -84,7 +87,7 @@ export async function startServers(count = 1): Promise<TestServers> {
   const apps: App[] = []
   const urls: string[] = []
   for (let index = 0; index < count; index++) {
-    const app = await composed({ databaseUrl: database.url, dataFolder, pepper, clock, log })
+    const app = await composed({ databaseUrl: database.url, dataFolder, pepper, clock, log }, options.configure)
     apps.push(app)
     urls.push(await app.server.listen({ host: '127.0.0.1', port: 0 }))
   }
@@ -129,10 +132,13 @@ interface Own {
   readonly log: string[]
 }
 
-function composed(own: Own): Promise<App> {
+function composed(own: Own, configure: (shipped: string) => string = (shipped) => shipped): Promise<App> {
   const { config, secrets } = loadConfig({
     environment: { PORT: '0', HOST: '127.0.0.1', FAREBOX_DATA: own.dataFolder },
-    readFile: readTextFile,
+    readFile(path) {
+      const text = readTextFile(path)
+      return text === undefined ? undefined : configure(text)
+    },
     now: own.clock.now(),
     mode: 'development',
   })

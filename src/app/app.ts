@@ -33,7 +33,7 @@ export async function createApp(around: Surroundings): Promise<App> {
   const { ledger, metrics, processId } = core
   const publicUrl = () => around.config.publicUrl ?? listeningUrl(server)
   const parts: MediaParts & Partial<OpenedMediaParts> = around.media ?? openMediaParts(core, publicUrl)
-  const media = openMedia(core, parts, { publicUrl, paymentHint: paymentHint(publicUrl) })
+  const media = openMedia(core, parts, { publicUrl, paymentHint: paymentHint(core, publicUrl) })
   const routes = allRoutes(core, media, publicUrl)
   const server = listenable(core, routes)
   // a task's provider is told where to report: the address is known once the server listens

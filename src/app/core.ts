@@ -23,6 +23,7 @@ import { createLimiter } from '../limits/limiter.ts'
 import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
+import { sampleAxon } from './axon-metrics.ts'
 import { createMetrics, type Metrics, samplePayments } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
@@ -102,6 +103,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const mediaModels = new Map(config.mediaModels.map((model) => [model.id, model]))
   const payments = openPayments(around, db, onTrouble)
   samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
+  sampleAxon(metrics.registry, payments.axon)
   return {
     around,
     db,

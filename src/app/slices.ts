@@ -1,3 +1,4 @@
+import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
@@ -18,8 +19,10 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
+import { axonRoutes } from '../payments/axon/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
+import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
 import type { Core } from './core.ts'
@@ -55,6 +58,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
@@ -63,7 +67,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: paymentHint(publicUrl),
+      paymentHint: paymentHint(core, publicUrl),
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -87,7 +91,9 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
 }
 
 /** What the 402 answers of billed endpoints say about paying. */
-export const paymentHint = (publicUrl: () => string) => () => ({ topup_url: `${publicUrl()}/topup` })
+export const paymentHint =
+  ({ payments }: Pick<Core, 'payments'>, publicUrl: () => string): PaymentHint =>
+  (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {

@@ -86,7 +86,10 @@ describe('loadConfig', () => {
       concurrentTasks: 64,
       chatBodyBytes: 8_388_608,
     })
-    expect(Object.values(secrets)).toEqual([undefined, undefined, {}, {}, {}, {}, undefined])
+    expect(Object.values(secrets)).toEqual([
+      ...[undefined, undefined, {}, {}, {}],
+      ...[{ rpcUrls: [], rateUrls: [] }, {}, undefined],
+    ])
   })
 
   test('production takes the public limits, and every address', () => {

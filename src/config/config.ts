@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { type AxonSecrets, readAxon } from './axon.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
 import { type MediaModelConfig, readMediaModels } from './media-models.ts'
@@ -74,6 +75,8 @@ export interface Secrets {
   readonly callbackSecrets: Readonly<Record<string, string>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  /** Nodes and rate sources of the native token. */
+  readonly axon: AxonSecrets
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
   /** undefined: results are kept in the data folder. */
@@ -114,10 +117,11 @@ export function loadConfig({
   const models = readModels(file, now)
   const media = readMediaModels(file, now)
   const payments = readPayments(file, raw, readFile)
+  const axon = readAxon(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, media, payments, oidc, results]
+  const parts = [file, providers, models, media, payments, axon, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -146,7 +150,7 @@ export function loadConfig({
     providers: providers.providers,
     models: models.models,
     mediaModels: media.mediaModels,
-    payments: payments.payments,
+    payments: { ...payments.payments, axon: axon.axon },
     oidc: oidc.oidc,
     results: results.results,
     outgoing: results.outgoing,
@@ -158,6 +162,7 @@ export function loadConfig({
     providerKeys: providers.providerKeys,
     callbackSecrets: providers.callbackSecrets,
     rpcUrls: payments.rpcUrls,
+    axon: axon.secrets,
     oidcClientSecrets: oidc.clientSecrets,
     resultsKey: results.accessKey,
   }
