@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { type AxonSecrets, readAxon } from './axon.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
+import { type Limits, readLimits } from './limits.ts'
 import { type MediaModelConfig, readMediaModels } from './media-models.ts'
 import { type ModelConfig, readModels } from './models.ts'
 import { type OidcConfig, readOidc } from './oidc.ts'
@@ -48,21 +49,6 @@ export interface Config {
   readonly limits: Limits
 }
 
-/** What bounds the load one server takes. */
-export interface Limits {
-  readonly requestsPerMinutePerCredential: number
-  readonly authRequestsPerMinutePerAddress: number
-  readonly topupRequestsPerMinutePerAddress: number
-  /** undefined: no bound but memory. */
-  readonly concurrentStreams: number | undefined
-  readonly queueOperationsMax: number
-  readonly bodyBytes: number
-  readonly chatBodyBytes: number
-  readonly mediaBodyBytes: number
-  /** Worked on at once by one process. */
-  readonly concurrentTasks: number
-}
-
 /** What must never be logged, shown or stored. Kept apart from Config so that no dump of settings can hold it. */
 export interface Secrets {
   /** undefined in development: the embedded database. */
@@ -85,12 +71,6 @@ export interface Secrets {
 
 /** The configuration file that comes with the package: the demo provider and its models. */
 export const packagedConfigurationFile = fileURLToPath(new URL('../../farebox.yaml', import.meta.url))
-
-/** Requests per minute where the file says nothing (decisions 0): what a public server takes, and what a developer's own machine takes. */
-const requestsPerMinute = {
-  production: { credential: 600, auth: 60, topup: 10 },
-  development: { credential: 60_000, auth: 60_000, topup: 60_000 },
-} as const satisfies Record<Mode, object>
 
 /**
  * Reads environment and configuration file into the settings of a server. `now` decides which prices are in force.
@@ -281,22 +261,6 @@ function demoOffers(file: CheckedFile): Problem[] {
         fix,
       })),
   ]
-}
-
-function readLimits(file: CheckedFile, mode: Mode): Limits {
-  const { limits } = file.content
-  const fallback = requestsPerMinute[mode]
-  return {
-    requestsPerMinutePerCredential: limits.requests_per_minute_per_credential ?? fallback.credential,
-    authRequestsPerMinutePerAddress: limits.auth_requests_per_minute_per_address ?? fallback.auth,
-    topupRequestsPerMinutePerAddress: limits.topup_requests_per_minute_per_address ?? fallback.topup,
-    concurrentStreams: limits.concurrent_streams,
-    queueOperationsMax: limits.queue_operations_max,
-    bodyBytes: limits.body_bytes,
-    chatBodyBytes: limits.chat_body_bytes,
-    mediaBodyBytes: limits.media_body_bytes,
-    concurrentTasks: limits.concurrent_tasks,
-  }
 }
 
 /** How this machine reaches a server on `host`; undefined while the port is not known. */
