@@ -10,6 +10,7 @@ import { microcredits } from '../src/kernel/money.ts'
 import { systemRandom } from '../src/kernel/random.ts'
 import { auditLedger } from '../src/ledger/audit.ts'
 import { grantCredits } from '../src/ledger/grants.ts'
+import type { MediaParts } from '../src/media/parts.ts'
 import type { JsonObject } from '../src/providers/provider.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type DatabaseLine, databaseProxy } from './database-proxy.ts'
@@ -88,6 +89,9 @@ export interface TestAppOptions {
   readonly models?: string
   /** YAML to put under `payments.assets:`, in one line. */
   readonly assets?: string
+  /** YAML under `media_models:`, and what those models are made with. */
+  readonly mediaModels?: string
+  readonly media?: MediaParts
   /** Put a line between server and database that can be cut. */
   readonly databaseThroughProxy?: boolean
 }
@@ -95,7 +99,11 @@ export interface TestAppOptions {
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
 
-const configuration = (mock: string, backup: string, { limits, models, assets }: TestAppOptions): string => `
+const configuration = (
+  mock: string,
+  backup: string,
+  { limits, models, mediaModels, assets }: TestAppOptions,
+): string => `
 allow_demo: true
 providers:
   demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
@@ -122,6 +130,7 @@ models:
     providers: [{ provider: mock, model: upstream-a }]
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, output_micro_per_m: 7000000 }]
 ${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
+${mediaModels ? `media_models:${mediaModels}` : ''}
 limits: { ${limits ?? ''} }
 payments: { assets: { ${assets ?? ''} } }
 `
@@ -162,6 +171,7 @@ async function composed(options: TestAppOptions) {
     host: 'test',
     pid: process.pid,
     isRunning: () => true,
+    ...(options.media ? { media: options.media } : {}),
   })
   return { app, database, mock, backup, line, clock, log, pepper }
 }

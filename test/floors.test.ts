@@ -7,7 +7,7 @@ const floors: readonly (readonly string[])[] = [
   ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
-  ['payments', 'inference', 'docs', 'webhooks', 'console'],
+  ['payments', 'inference', 'media', 'docs', 'webhooks', 'console'],
   ['app'],
   ['operator', 'development'],
   ['main'],
@@ -20,6 +20,7 @@ const areas: Readonly<Record<string, readonly string[]>> = {
   payments: ['orders'],
   inference: [],
   webhooks: ['endpoints'],
+  media: ['tasks'],
 }
 
 const mayImportHttp = /(^src\/(http|docs|app)\/)|(^src\/app\.ts$)|(\/(routes|schema)\.ts$)/

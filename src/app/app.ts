@@ -3,11 +3,14 @@ import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import type { MediaParts } from '../media/parts.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
+import { type Media, openMedia } from './media.ts'
+import { type OpenedMediaParts, openMediaParts } from './media-parts.ts'
 import type { Metrics } from './metrics.ts'
 import type { Surroundings } from './server-surroundings.ts'
-import { allRoutes } from './slices.ts'
+import { allRoutes, paymentHint } from './slices.ts'
 import { startUpkeep } from './upkeep.ts'
 
 /** A composed server. `stop` ends it in order; nothing of it runs afterwards. */
@@ -28,9 +31,14 @@ export async function createApp(around: Surroundings): Promise<App> {
   let closing = false
   const core = await openCore(around, () => closing)
   const { ledger, metrics, processId } = core
-  const routes = allRoutes(core, () => around.config.publicUrl ?? listeningUrl(server))
+  const publicUrl = () => around.config.publicUrl ?? listeningUrl(server)
+  const parts: MediaParts & Partial<OpenedMediaParts> = around.media ?? openMediaParts(core, publicUrl)
+  const media = openMedia(core, parts, { publicUrl, paymentHint: paymentHint(core, publicUrl) })
+  const routes = allRoutes(core, media, publicUrl)
   const server = listenable(core, routes)
-  const upkeep = upkeepOf(core)
+  // a task's provider is told where to report: the address is known once the server listens
+  server.addHook('onListen', async () => media.start())
+  const upkeep = upkeepOf(core, parts)
   return {
     server,
     routes,
@@ -40,7 +48,7 @@ export async function createApp(around: Surroundings): Promise<App> {
     flushUsed: core.authenticator.flushUsed,
     async stop(drainMs) {
       closing = true
-      await finishCalls(server, core, drainMs)
+      await finishCalls(server, core, media, drainMs)
       await upkeep.stop()
       await core.x402.stop()
       await core.payments.stop()
@@ -76,13 +84,17 @@ function listenable(core: Core, routes: readonly Route[]): FastifyInstance {
   })
 }
 
-function upkeepOf(core: Core): ReturnType<typeof startUpkeep> {
+function upkeepOf(
+  core: Core,
+  { deleteExpired = async () => 0 }: Partial<OpenedMediaParts>,
+): ReturnType<typeof startUpkeep> {
   const { clock, logger, host, isRunning } = core.around
   return startUpkeep({
     ...core,
     host,
     isRunning,
     flushUsedKeys: core.authenticator.flushUsed,
+    deleteExpiredResults: deleteExpired,
     onAudit(findings) {
       core.metrics.audited(findings.length, clock.now().getTime() / 1000)
       if (findings.length > 0)
@@ -100,8 +112,13 @@ function listeningUrl(server: FastifyInstance): string {
 }
 
 /** Lets running calls end by themselves, then ends them: their usage is unknown, which is not free. */
-async function finishCalls(server: FastifyInstance, { ledger, ending, around }: Core, drainMs: number): Promise<void> {
-  const closed = server.close()
+async function finishCalls(
+  server: FastifyInstance,
+  { ledger, ending, around }: Core,
+  media: Media,
+  drainMs: number,
+): Promise<void> {
+  const closed = Promise.all([server.close(), media.stop()])
   // a kept-alive connection whose last answer is out is closed at once, not when its client gets tired
   const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
   void closed.finally(() => clearInterval(sweep))

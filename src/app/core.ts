@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Config, Secrets } from '../config/config.ts'
+import type { MediaModelConfig } from '../config/media-models.ts'
 import type { ModelConfig } from '../config/models.ts'
 import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
@@ -47,6 +48,7 @@ export interface Core {
   readonly x402: X402
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
+  readonly mediaModels: () => ReadonlyMap<string, MediaModelConfig>
   /** Asks addresses that others chose: never a private one. */
   readonly guardedFetch: GuardedFetch
   readonly webhooks: Webhooks
@@ -106,6 +108,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   })
   const ledger = createLedger(applier, holdIds)
   const models = new Map(config.models.map((model) => [model.id, model]))
+  const mediaModels = new Map(config.mediaModels.map((model) => [model.id, model]))
   const payments = openPayments(around, db, onTrouble)
   samplePayments(metrics.registry, {
     reports: payments.reports,
@@ -143,6 +146,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     models: () => models,
     guardedFetch,
     webhooks: openWebhooks(around, { db, guarded: guardedFetch, metrics, onTrouble }),
+    mediaModels: () => mediaModels,
     ending: new AbortController(),
   }
 }
@@ -169,14 +173,18 @@ function openProviders(
   clock: Clock,
 ): Record<string, ChatProvider> {
   return Object.fromEntries(
-    Object.entries(config.providers).map(([name, provider]) => [
-      name,
-      openProvider(name, provider, secrets.providerKeys[name], clock),
-    ]),
+    Object.entries(config.providers).flatMap(([name, provider]) =>
+      provider.kind === 'task-api' ? [] : [[name, openProvider(name, provider, secrets.providerKeys[name], clock)]],
+    ),
   )
 }
 
-function openProvider(name: string, provider: ProviderConfig, apiKey: string | undefined, clock: Clock): ChatProvider {
+function openProvider(
+  name: string,
+  provider: Exclude<ProviderConfig, { kind: 'task-api' }>,
+  apiKey: string | undefined,
+  clock: Clock,
+): ChatProvider {
   if (provider.kind === 'demo') return createProvider('demo', { ...provider, clock })
   return createProvider('openai-compatible', { ...provider, name, ...(apiKey === undefined ? {} : { apiKey }) })
 }

@@ -1,6 +1,7 @@
 import type { Config, Secrets } from '../config/config.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Random } from '../kernel/random.ts'
+import type { MediaParts } from '../media/parts.ts'
 import type { Logger } from './logger.ts'
 
 /** Everything that a server is made of and that is not in its configuration. */
@@ -8,7 +9,14 @@ export interface Surroundings {
   readonly config: Config
   readonly secrets: Pick<
     Secrets,
-    'rpcUrls' | 'axon' | 'providerKeys' | 'oidcClientSecrets' | 'relayerKey' | 'facilitatorKey' | 'resultsKey'
+    | 'rpcUrls'
+    | 'axon'
+    | 'providerKeys'
+    | 'callbackSecrets'
+    | 'oidcClientSecrets'
+    | 'relayerKey'
+    | 'facilitatorKey'
+    | 'resultsKey'
   >
   readonly databaseUrl: string
   readonly pepper: Buffer
@@ -19,4 +27,6 @@ export interface Surroundings {
   readonly host: string
   readonly pid: number
   readonly isRunning: (pid: number) => boolean
+  /** What pictures and films are made with, instead of what the configuration names: tests bring their own. */
+  readonly media?: MediaParts
 }

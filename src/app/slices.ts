@@ -1,3 +1,4 @@
+import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
 import { refundRoutes } from '../billing/refunds/routes.ts'
@@ -31,22 +32,20 @@ import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
 import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
+import type { Media } from './media.ts'
 import { webhookDescriptions } from './webhooks.ts'
 
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
 /** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens. */
-export function allRoutes(core: Core, publicUrl: () => string): Route[] {
+export function allRoutes(core: Core, media: Media, publicUrl: () => string): Route[] {
   const { db, around, metrics, tokens } = core
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
-  const paymentHint = (shortfallMicro: bigint) => ({
-    topup_url: `${publicUrl()}/topup`,
-    ...paymentObject(chains, shortfallMicro),
-  })
+  const hint = paymentHint(core, publicUrl)
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -70,14 +69,15 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
-    ...settlementRoutes({ db, paymentHint }),
+    ...settlementRoutes({ db, paymentHint: hint }),
     ...refundRoutes(core),
     ...usageRoutes({ db, clock }),
-    ...modelsRoutes({ models: core.models, clock }),
+    ...modelsRoutes({ models: core.models, mediaModels: core.mediaModels, clock }),
+    ...media.routes,
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint,
+      paymentHint: hint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -102,6 +102,11 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   ]
   return routes
 }
+
+/** What the 402 answers of billed endpoints say about paying. */
+export const paymentHint =
+  ({ payments }: Pick<Core, 'payments'>, publicUrl: () => string): PaymentHint =>
+  (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {

@@ -4,6 +4,7 @@ import { auditLedger } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import { freeLeasesOf } from '../media/tasks/working/store.ts'
 
 /** What is kept up, and where findings go. */
 export interface UpkeepDeps {
@@ -13,6 +14,7 @@ export interface UpkeepDeps {
   readonly host: string
   readonly isRunning: (pid: number) => boolean
   readonly flushUsedKeys: () => Promise<void>
+  readonly deleteExpiredResults: () => Promise<number>
   readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
   readonly onTrouble: (message: string, error: unknown) => void
 }
@@ -27,6 +29,7 @@ const everyMs = {
   usedKeys: 30_000,
   expiry: 30_000,
   prune: 600_000,
+  results: 600_000,
   audit: 3_600_000,
 } as const
 /** The first audit waits until a starting server has served its first callers. */
@@ -65,6 +68,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   every(everyMs.usedKeys, 'noting when keys were used', deps.flushUsedKeys)
   every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
+  every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   every(everyMs.audit, 'the ledger audit', audit)
   timers.push(
@@ -109,6 +113,7 @@ export async function reap(
       if (holdIds.length < REAP_BATCH) break
     }
     if (!process.ended || marked.length > before) await settleLeftBehind(deps.db, process.id)
+    await freeLeasesOf(deps.db, process.id)
     await processes.reaped(deps.db, process.id)
   }
   return marked

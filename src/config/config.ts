@@ -2,6 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { type AxonSecrets, readAxon } from './axon.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
+import { type Limits, readLimits } from './limits.ts'
+import { type MediaModelConfig, readMediaModels } from './media-models.ts'
 import { type ModelConfig, readModels } from './models.ts'
 import { type OidcConfig, readOidc } from './oidc.ts'
 import { isLoopback } from './parsers.ts'
@@ -38,6 +40,8 @@ export interface Config {
   /** By name; without prototype. */
   readonly providers: Readonly<Record<string, ProviderConfig>>
   readonly models: readonly ModelConfig[]
+  /** What makes pictures and films. */
+  readonly mediaModels: readonly MediaModelConfig[]
   readonly payments: PaymentsConfig
   /** How owners sign in. */
   readonly oidc: OidcConfig
@@ -48,18 +52,6 @@ export interface Config {
   readonly limits: Limits
 }
 
-/** What bounds the load one server takes. */
-export interface Limits {
-  readonly requestsPerMinutePerCredential: number
-  readonly authRequestsPerMinutePerAddress: number
-  readonly topupRequestsPerMinutePerAddress: number
-  /** undefined: no bound but memory. */
-  readonly concurrentStreams: number | undefined
-  readonly queueOperationsMax: number
-  readonly bodyBytes: number
-  readonly chatBodyBytes: number
-}
-
 /** What must never be logged, shown or stored. Kept apart from Config so that no dump of settings can hold it. */
 export interface Secrets {
   /** undefined in development: the embedded database. */
@@ -68,6 +60,8 @@ export interface Secrets {
   readonly keyPepper: Buffer | undefined
   /** By provider name; absent for providers without a key. */
   readonly providerKeys: Readonly<Record<string, string>>
+  /** What callbacks are signed with, by provider name; absent for providers without. */
+  readonly callbackSecrets: Readonly<Record<string, string>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   /** Nodes and rate sources of the native token. */
@@ -83,12 +77,6 @@ export interface Secrets {
 
 /** The configuration file that comes with the package: the demo provider and its models. */
 export const packagedConfigurationFile = fileURLToPath(new URL('../../farebox.yaml', import.meta.url))
-
-/** Requests per minute where the file says nothing (decisions 0): what a public server takes, and what a developer's own machine takes. */
-const requestsPerMinute = {
-  production: { credential: 600, auth: 60, topup: 10 },
-  development: { credential: 60_000, auth: 60_000, topup: 60_000 },
-} as const satisfies Record<Mode, object>
 
 /**
  * Reads environment and configuration file into the settings of a server. `now` decides which prices are in force.
@@ -113,13 +101,14 @@ export function loadConfig({
   const file = readConfigurationFile(source.text, source.path)
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
+  const media = readMediaModels(file, now)
   const payments = readPayments(file, raw, readFile)
   const axon = readAxon(file, raw, readFile)
   const x402 = readX402(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, axon, x402, oidc, results]
+  const parts = [file, providers, models, media, payments, axon, x402, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -147,6 +136,7 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
+    mediaModels: media.mediaModels,
     payments: { ...payments.payments, axon: axon.axon, x402: x402.settings },
     oidc: oidc.oidc,
     balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
@@ -154,18 +144,36 @@ export function loadConfig({
     outgoing: results.outgoing,
     limits: readLimits(file, mode),
   }
-  const secrets: Secrets = {
+  return {
+    config: deeplyFrozen(config),
+    secrets: Object.freeze(gathered(environment, { providers, payments, axon, x402, oidc, results })),
+  }
+}
+
+/** The secrets of all parts, in one place. */
+function gathered(
+  environment: Environment,
+  parts: {
+    readonly providers: Pick<ReturnType<typeof readProviders>, 'providerKeys' | 'callbackSecrets'>
+    readonly payments: Pick<ReturnType<typeof readPayments>, 'rpcUrls'>
+    readonly axon: Pick<ReturnType<typeof readAxon>, 'secrets'>
+    readonly x402: Pick<ReturnType<typeof readX402>, 'facilitatorKey'>
+    readonly oidc: Pick<ReturnType<typeof readOidc>, 'clientSecrets'>
+    readonly results: Pick<ReturnType<typeof readResults>, 'accessKey'>
+  },
+): Secrets {
+  return {
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
-    providerKeys: providers.providerKeys,
-    rpcUrls: payments.rpcUrls,
-    axon: axon.secrets,
-    oidcClientSecrets: oidc.clientSecrets,
+    providerKeys: parts.providers.providerKeys,
+    callbackSecrets: parts.providers.callbackSecrets,
+    rpcUrls: parts.payments.rpcUrls,
+    axon: parts.axon.secrets,
+    oidcClientSecrets: parts.oidc.clientSecrets,
     relayerKey: environment.FAREBOX_RELAYER_KEY,
-    facilitatorKey: x402.facilitatorKey,
-    resultsKey: results.accessKey,
+    facilitatorKey: parts.x402.facilitatorKey,
+    resultsKey: parts.results.accessKey,
   }
-  return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
 
 function openConfigurationFile(environment: Environment, readFile: ReadFile): { path: string; text: string } | Problem {
@@ -249,7 +257,7 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
 /** Demo providers and models: made-up answers that would be charged for. */
 function demoOffers(file: CheckedFile): Problem[] {
   const fix = 'Remove it, or set `allow_demo: true`.'
-  const { providers, models } = file.content
+  const { providers, models, media_models } = file.content
   return [
     ...Object.entries(providers)
       .filter(([, provider]) => provider.kind === 'demo')
@@ -258,7 +266,7 @@ function demoOffers(file: CheckedFile): Problem[] {
         problem: `\`${name}\` is a demo provider.`,
         fix,
       })),
-    ...models
+    ...[...models, ...media_models]
       .filter((model) => model.enabled && model.id.startsWith('demo'))
       .map((model) => ({
         where: file.place(model, 'id'),
@@ -266,20 +274,6 @@ function demoOffers(file: CheckedFile): Problem[] {
         fix,
       })),
   ]
-}
-
-function readLimits(file: CheckedFile, mode: Mode): Limits {
-  const { limits } = file.content
-  const fallback = requestsPerMinute[mode]
-  return {
-    requestsPerMinutePerCredential: limits.requests_per_minute_per_credential ?? fallback.credential,
-    authRequestsPerMinutePerAddress: limits.auth_requests_per_minute_per_address ?? fallback.auth,
-    topupRequestsPerMinutePerAddress: limits.topup_requests_per_minute_per_address ?? fallback.topup,
-    concurrentStreams: limits.concurrent_streams,
-    queueOperationsMax: limits.queue_operations_max,
-    bodyBytes: limits.body_bytes,
-    chatBodyBytes: limits.chat_body_bytes,
-  }
 }
 
 /** How this machine reaches a server on `host`; undefined while the port is not known. */

@@ -1,6 +1,6 @@
 import type { Refusal } from './refusal.ts'
 
-/** 404, 405, 408: what is not there. */
+/** 404, 405, 408, 410: what is not there. */
 export const missingThings = {
   not_found: {
     status: 404,
@@ -29,6 +29,13 @@ export const missingThings = {
     phrase: 'Settlement not found',
     message: 'No call with this request id waits, or waited, for a settlement of this account.',
     fix: 'GET /v1/credits/settlements?state=all lists the items of this account.',
+  },
+  task_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Task not found',
+    message: 'There is no such task.',
+    fix: 'GET /v1/tasks lists the tasks of this account.',
   },
   api_key_not_found: {
     status: 404,
@@ -106,6 +113,20 @@ export const missingThings = {
     phrase: 'Webhook delivery not found',
     message: 'This account has no such webhook delivery, or it is older than the delivery log reaches back.',
     fix: 'GET /v1/me/webhooks/deliveries lists the deliveries of the last 30 days.',
+  },
+  result_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Result not found',
+    message: 'There is no such file any more.',
+    fix: 'Results are kept for some days; GET the task for what is left of it.',
+  },
+  result_expired: {
+    status: 410,
+    type: 'not_found_error',
+    phrase: 'Result expired',
+    message: 'This link has expired, and its file is deleted.',
+    fix: 'Save results within the days that `expires_at` tells.',
   },
   method_not_allowed: {
     status: 405,
