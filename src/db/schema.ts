@@ -58,9 +58,11 @@ export type ResolutionKind = "captured" | "voided";
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
-export type TransferKind = "capture" | "expiry" | "grant" | "refund";
+export type TransferKind = "capture" | "expiry" | "grant" | "refund" | "reversal";
 
 export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
+
+export type X402Status = "awaiting_settlement" | "credited" | "failed" | "pending" | "review_required";
 
 export interface Accounts {
   account_type: AccountType;
@@ -249,8 +251,29 @@ export interface ChainCursors {
   hash: string;
   head_at: Timestamp;
   head_block: bigint;
+  rewound_at: Timestamp | null;
+  rewound_to: bigint | null;
   safe_block: bigint;
+  stopped: string | null;
+  stopped_at: Timestamp | null;
   updated_at: Generated<Timestamp>;
+}
+
+export interface ChainLeases {
+  behind: bigint;
+  chain_id: bigint;
+  healthy: boolean;
+  holder: string;
+  read_at: Timestamp | null;
+  trouble: string | null;
+  until: Timestamp;
+}
+
+export interface ChainReads {
+  chain_id: bigint;
+  read_to: bigint;
+  recipient: string;
+  token_address: string;
 }
 
 export interface ChainReceipts {
@@ -454,6 +477,7 @@ export interface Orders {
   rate_ppm: bigint;
   received_micro: bigint | null;
   recipient_address: string;
+  review_hold_id: bigint | null;
   review_opened_at: Timestamp | null;
   review_reason: string | null;
   review_resolution: string | null;
@@ -535,6 +559,7 @@ export interface Reconciliations {
   drift: Numeric;
   id: Generated<bigint>;
   received: Numeric;
+  recipients: string | null;
   unmatched: Numeric;
 }
 
@@ -554,6 +579,28 @@ export interface Refunds {
   id: Generated<bigint>;
   is_verified: boolean;
   reason: string;
+}
+
+export interface RelayerLanes {
+  address: string;
+  chain_id: bigint;
+  next_nonce: bigint;
+}
+
+export interface RelayerTransactions {
+  address: string;
+  chain_id: bigint;
+  closed_at: Timestamp | null;
+  created_at: Timestamp;
+  gas_limit: bigint;
+  id: Generated<bigint>;
+  max_fee_wei: Numeric;
+  nonce: bigint;
+  payment_id: bigint;
+  priority_fee_wei: Numeric;
+  raw: string;
+  sent_at: Timestamp | null;
+  tx_hash: string;
 }
 
 export interface Sessions {
@@ -614,6 +661,46 @@ export interface Transfers {
   refund_id: bigint | null;
 }
 
+export interface X402Events {
+  at: Timestamp;
+  data: Generated<Json>;
+  event: string;
+  from_status: X402Status | null;
+  n: number;
+  payment_id: bigint;
+  to_status: X402Status;
+}
+
+export interface X402Payments {
+  account_id: bigint;
+  amount_micro: bigint;
+  asset_id: string;
+  block: bigint | null;
+  chain_id: bigint;
+  created_at: Timestamp;
+  credit_micro: bigint;
+  credited_at: Timestamp | null;
+  final_at: Timestamp | null;
+  grant_id: bigint | null;
+  id: Generated<bigint>;
+  log_position: number | null;
+  next_look_at: Timestamp;
+  nonce: string;
+  payer: string;
+  rate_ppm: bigint;
+  reason: string | null;
+  recipient_address: string;
+  request_id: string;
+  settler: string;
+  signature: string;
+  status: Generated<X402Status>;
+  token_address: string;
+  tx_hash: string | null;
+  valid_after: bigint;
+  valid_before: bigint;
+  x402_version: number;
+}
+
 export interface DB {
   account_wallets: AccountWallets;
   accounts: Accounts;
@@ -632,6 +719,8 @@ export interface DB {
   budgets: Budgets;
   chain_blocks: ChainBlocks;
   chain_cursors: ChainCursors;
+  chain_leases: ChainLeases;
+  chain_reads: ChainReads;
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
   challenges: Challenges;
@@ -660,6 +749,8 @@ export interface DB {
   reconciliations: Reconciliations;
   refund_decisions: RefundDecisions;
   refunds: Refunds;
+  relayer_lanes: RelayerLanes;
+  relayer_transactions: RelayerTransactions;
   sessions: Sessions;
   settlement_authorizations: SettlementAuthorizations;
   settlement_parties: SettlementParties;
@@ -667,4 +758,6 @@ export interface DB {
   signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
   transfers: Transfers;
+  x402_events: X402Events;
+  x402_payments: X402Payments;
 }

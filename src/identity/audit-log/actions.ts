@@ -30,6 +30,8 @@ export const actions = {
   'credit.order': 'order',
   'refund.order': 'order',
   'dismiss.order': 'order',
+  'rewind.chain': 'chain',
+  'dismiss.payment': 'payment',
   'credit.native_payment': 'native_payment',
   'refund.native_payment': 'native_payment',
   'dismiss.native_payment': 'native_payment',
