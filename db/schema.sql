@@ -24,6 +24,7 @@ create type refund_decision as enum ('approved', 'rejected');
 create type resolution_kind as enum ('captured', 'voided');
 create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry', 'reversal');
 create type transfer_state as enum ('seen', 'orphaned', 'matched', 'credited', 'unmatched', 'ignored', 'final');
+create type x402_status as enum ('awaiting_settlement', 'pending', 'credited', 'review_required', 'failed');
 
 create type ledger_candidate as (
   op ledger_reservation,
@@ -788,6 +789,36 @@ CREATE INDEX refunds_account ON refunds USING btree (account_id, id);
 CREATE INDEX refunds_review ON refunds USING btree (id) WHERE NOT is_verified;
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+create table relayer_lanes (
+  chain_id bigint not null,
+  address text not null,
+  next_nonce bigint not null,
+  constraint relayer_lanes_pkey PRIMARY KEY (chain_id, address),
+  constraint relayer_lanes_address_check CHECK ((address = lower(address)))
+);
+
+create table relayer_transactions (
+  id bigint generated always as identity not null,
+  chain_id bigint not null,
+  address text not null,
+  nonce bigint not null,
+  payment_id bigint not null,
+  tx_hash text not null,
+  raw text not null,
+  gas_limit bigint not null,
+  max_fee_wei numeric(78,0) not null,
+  priority_fee_wei numeric(78,0) not null,
+  created_at timestamp with time zone not null,
+  sent_at timestamp with time zone,
+  closed_at timestamp with time zone,
+  constraint relayer_transactions_pkey PRIMARY KEY (id),
+  constraint relayer_transactions_tx_hash_key UNIQUE (tx_hash),
+  constraint relayer_transactions_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES x402_payments(id),
+  constraint relayer_transactions_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX relayer_transactions_open ON relayer_transactions USING btree (chain_id, address, nonce) WHERE closed_at IS NULL;
+CREATE INDEX relayer_transactions_payment ON relayer_transactions USING btree (payment_id);
+
 create table schema_migrations (
   name text not null,
   kind text not null,
@@ -877,6 +908,68 @@ create table transfers (
 );
 CREATE INDEX transfers_account ON transfers USING btree (account_id, id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table x402_events (
+  payment_id bigint not null,
+  n integer not null,
+  from_status x402_status,
+  to_status x402_status not null,
+  event text not null,
+  data jsonb default '{}'::jsonb not null,
+  at timestamp with time zone not null,
+  constraint x402_events_pkey PRIMARY KEY (payment_id, n),
+  constraint x402_events_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES x402_payments(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON x402_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table x402_payments (
+  id bigint generated always as identity not null,
+  chain_id bigint not null,
+  token_address text not null,
+  payer text not null,
+  nonce text not null,
+  asset_id text not null,
+  recipient_address text not null,
+  amount_micro microcredits not null,
+  credit_micro microcredits not null,
+  rate_ppm bigint not null,
+  valid_after bigint not null,
+  valid_before bigint not null,
+  signature text not null,
+  x402_version smallint not null,
+  settler text not null,
+  account_id bigint not null,
+  status x402_status default 'awaiting_settlement'::x402_status not null,
+  tx_hash text,
+  log_position integer,
+  block bigint,
+  grant_id bigint,
+  reason text,
+  request_id text not null,
+  created_at timestamp with time zone not null,
+  credited_at timestamp with time zone,
+  final_at timestamp with time zone,
+  next_look_at timestamp with time zone not null,
+  constraint x402_payments_pkey PRIMARY KEY (id),
+  constraint x402_payments_chain_id_token_address_payer_nonce_key UNIQUE (chain_id, token_address, payer, nonce),
+  constraint x402_payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint x402_payments_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES credit_grants(id),
+  constraint x402_payments_amount_micro_check CHECK (((amount_micro)::bigint > 0)),
+  constraint x402_payments_credit_micro_check CHECK (((credit_micro)::bigint > 0)),
+  constraint x402_payments_nonce_check CHECK ((nonce ~ '^0x[0-9a-f]{64}$'::text)),
+  constraint x402_payments_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text)),
+  constraint x402_payments_rate_ppm_check CHECK ((rate_ppm > 0)),
+  constraint x402_payments_recipient_address_check CHECK ((recipient_address = lower(recipient_address))),
+  constraint x402_payments_settler_check CHECK ((settler = ANY (ARRAY['relayer'::text, 'facilitator'::text, 'payer'::text]))),
+  constraint x402_payments_signature_check CHECK ((signature ~ '^0x[0-9a-f]{130}$'::text)),
+  constraint x402_payments_token_address_check CHECK ((token_address = lower(token_address))),
+  constraint x402_payments_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text)),
+  constraint x402_payments_x402_version_check CHECK ((x402_version = ANY (ARRAY[1, 2])))
+);
+CREATE INDEX x402_payments_account ON x402_payments USING btree (account_id, id DESC);
+CREATE INDEX x402_payments_open ON x402_payments USING btree (next_look_at) WHERE final_at IS NULL AND status <> 'failed'::x402_status;
+CREATE INDEX x402_payments_payer ON x402_payments USING btree (payer, created_at);
+CREATE INDEX x402_payments_transfer ON x402_payments USING btree (chain_id, tx_hash);
 
 -- function account_available_micro(account bigint) returns bigint; sql, stable
 -- function account_posted_micro(account bigint) returns bigint; sql, stable
@@ -992,6 +1085,8 @@ grant delete, insert, select, update on rate_limit_windows to farebox_app;
 grant insert, select on reconciliations to farebox_app;
 grant select on refund_decisions to farebox_app;
 grant select on refunds to farebox_app;
+grant insert, select, update on relayer_lanes to farebox_app;
+grant insert, select, update on relayer_transactions to farebox_app;
 grant usage on schema public to farebox_app;
 grant usage on schema public to public;
 grant select on schema_migrations to farebox_app;
@@ -1011,9 +1106,11 @@ grant usage on sequence outbox_id_seq to farebox_app;
 grant usage on sequence processes_id_seq to farebox_app;
 grant usage on sequence reconciliations_id_seq to farebox_app;
 grant usage on sequence refunds_id_seq to farebox_app;
+grant usage on sequence relayer_transactions_id_seq to farebox_app;
 grant usage on sequence sessions_id_seq to farebox_app;
 grant usage on sequence settlements_id_seq to farebox_app;
 grant usage on sequence transfers_id_seq to farebox_app;
+grant usage on sequence x402_payments_id_seq to farebox_app;
 grant insert, select, update on sessions to farebox_app;
 grant select on settlement_authorizations to farebox_app;
 grant select on settlement_parties to farebox_app;
@@ -1021,3 +1118,5 @@ grant select on settlements to farebox_app;
 grant insert, select, update on signing_keys to farebox_app;
 grant select on system_accounts to farebox_app;
 grant select on transfers to farebox_app;
+grant insert, select on x402_events to farebox_app;
+grant insert, select, update on x402_payments to farebox_app;

@@ -25,6 +25,7 @@ import { refundCommands } from './operator/refund.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
+import { x402Commands } from './operator/x402.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -103,6 +104,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   auditCommands,
   auditLogCommands,
   signingKeyCommands,
+  x402Commands,
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

@@ -21,12 +21,14 @@ import { openLane } from '../ledger/lane.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
+import { contextTokens } from '../payments/context/tokens.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
 import { sampleAxon } from './axon-metrics.ts'
-import { createMetrics, type Metrics, samplePayments } from './metrics.ts'
+import { createMetrics, type Metrics, samplePayments, sampleX402 } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
+import { openX402, type X402 } from './x402.ts'
 
 /** What the slices stand on, opened once for each process. */
 export interface Core {
@@ -40,6 +42,7 @@ export interface Core {
   readonly authenticator: ReturnType<typeof createAuthenticator>
   readonly limits: RequestLimits
   readonly payments: Payments
+  readonly x402: X402
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly metrics: Metrics
@@ -102,6 +105,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     queue: payments.queue,
     now: clock.now,
   })
+  const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
+  sampleX402(metrics.registry, x402.status)
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,
@@ -120,6 +125,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     }),
     limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
     payments,
+    x402,
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
     ending: new AbortController(),

@@ -26,6 +26,7 @@ import { contextTokens } from '../payments/context/tokens.ts'
 import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
+import { x402Routes } from '../payments/x402/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
 
@@ -62,6 +63,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...x402Routes({ db, publicUrl, topUps: core.x402.topUps, authenticate: core.authenticator.authenticate }),
     ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
@@ -89,6 +91,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       closing: core.closing,
       ledgerFailing: () => core.applier.failing,
       payments: core.payments,
+      x402: core.x402,
       serveMetrics: config.metricsPort === undefined,
     }),
   ]

@@ -9,6 +9,7 @@ import { type PaymentsConfig, readPayments } from './payments.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
+import { readX402, relayerProblems } from './x402.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -70,6 +71,9 @@ export interface Secrets {
   readonly axon: AxonSecrets
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
+  /** The private key of the account that sends x402 payments. */
+  readonly relayerKey: string | undefined
+  readonly facilitatorKey: string | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -106,9 +110,10 @@ export function loadConfig({
   const models = readModels(file, now)
   const payments = readPayments(file, raw, readFile)
   const axon = readAxon(file, raw, readFile)
+  const x402 = readX402(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, axon, oidc]
+  const parts = [file, providers, models, payments, axon, x402, oidc]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -136,7 +141,7 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
-    payments: { ...payments.payments, axon: axon.axon },
+    payments: { ...payments.payments, axon: axon.axon, x402: x402.settings },
     oidc: oidc.oidc,
     balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     limits: readLimits(file, mode),
@@ -148,6 +153,8 @@ export function loadConfig({
     rpcUrls: payments.rpcUrls,
     axon: axon.secrets,
     oidcClientSecrets: oidc.clientSecrets,
+    relayerKey: environment.FAREBOX_RELAYER_KEY,
+    facilitatorKey: x402.facilitatorKey,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
@@ -224,6 +231,8 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
       'Set it once to the output of `openssl rand -hex 32`, or FAREBOX_KEY_PEPPER_FILE, and keep it.',
     )
   }
+  for (const { where, problem, fix } of relayerProblems(file, environment.FAREBOX_RELAYER_KEY))
+    refuse(where, problem, fix)
   if (!file.content.allow_demo) problems.push(...demoOffers(file))
   return problems
 }

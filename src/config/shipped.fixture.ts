@@ -6,6 +6,7 @@ export const exampleKeys = {
   OPENAI_API_KEY: 'sk-planted-openai',
   ANTHROPIC_API_KEY: 'sk-planted-anthropic',
   GOOGLE_CLIENT_SECRET: 'planted-google',
+  FACILITATOR_API_KEY: 'planted-facilitator',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
   RATE_URL: 'https://rates.example.org/planted-rate-key',
 }
@@ -17,7 +18,7 @@ export function shipped(): string {
 
 /** The same with its commented-out examples and keys put into force: comment lines of the form `# key: ...`. */
 export function shippedWithExamples(): string {
-  return shipped().replace(/^( *)# ( *(?:- )?[a-z_-]+:(?: .*)?)$/gm, (line, indent, code) =>
+  return shipped().replace(/^( *)# ( *(?:- )?[a-z_][a-z0-9_-]*:(?: .*)?)$/gm, (line, indent, code) =>
     line.includes('yaml-language-server') ? line : `${indent}${code}`,
   )
 }

@@ -62,6 +62,8 @@ export type TransferKind = "capture" | "expiry" | "grant" | "refund" | "reversal
 
 export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
 
+export type X402Status = "awaiting_settlement" | "credited" | "failed" | "pending" | "review_required";
+
 export interface Accounts {
   account_type: AccountType;
   created_at: Generated<Timestamp>;
@@ -579,6 +581,28 @@ export interface Refunds {
   reason: string;
 }
 
+export interface RelayerLanes {
+  address: string;
+  chain_id: bigint;
+  next_nonce: bigint;
+}
+
+export interface RelayerTransactions {
+  address: string;
+  chain_id: bigint;
+  closed_at: Timestamp | null;
+  created_at: Timestamp;
+  gas_limit: bigint;
+  id: Generated<bigint>;
+  max_fee_wei: Numeric;
+  nonce: bigint;
+  payment_id: bigint;
+  priority_fee_wei: Numeric;
+  raw: string;
+  sent_at: Timestamp | null;
+  tx_hash: string;
+}
+
 export interface Sessions {
   account_id: bigint;
   created_at: Generated<Timestamp>;
@@ -637,6 +661,46 @@ export interface Transfers {
   refund_id: bigint | null;
 }
 
+export interface X402Events {
+  at: Timestamp;
+  data: Generated<Json>;
+  event: string;
+  from_status: X402Status | null;
+  n: number;
+  payment_id: bigint;
+  to_status: X402Status;
+}
+
+export interface X402Payments {
+  account_id: bigint;
+  amount_micro: bigint;
+  asset_id: string;
+  block: bigint | null;
+  chain_id: bigint;
+  created_at: Timestamp;
+  credit_micro: bigint;
+  credited_at: Timestamp | null;
+  final_at: Timestamp | null;
+  grant_id: bigint | null;
+  id: Generated<bigint>;
+  log_position: number | null;
+  next_look_at: Timestamp;
+  nonce: string;
+  payer: string;
+  rate_ppm: bigint;
+  reason: string | null;
+  recipient_address: string;
+  request_id: string;
+  settler: string;
+  signature: string;
+  status: Generated<X402Status>;
+  token_address: string;
+  tx_hash: string | null;
+  valid_after: bigint;
+  valid_before: bigint;
+  x402_version: number;
+}
+
 export interface DB {
   account_wallets: AccountWallets;
   accounts: Accounts;
@@ -685,6 +749,8 @@ export interface DB {
   reconciliations: Reconciliations;
   refund_decisions: RefundDecisions;
   refunds: Refunds;
+  relayer_lanes: RelayerLanes;
+  relayer_transactions: RelayerTransactions;
   sessions: Sessions;
   settlement_authorizations: SettlementAuthorizations;
   settlement_parties: SettlementParties;
@@ -692,4 +758,6 @@ export interface DB {
   signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
   transfers: Transfers;
+  x402_events: X402Events;
+  x402_payments: X402Payments;
 }

@@ -28,6 +28,7 @@ import { reconcileCommands } from './reconcile.ts'
 import { refundCommands } from './refund.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
+import { x402Commands } from './x402.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -57,6 +58,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   auditCommands,
   auditLogCommands,
   signingKeyCommands,
+  x402Commands,
 ]
 
 /** The pepper of the terminals below. */

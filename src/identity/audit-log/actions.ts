@@ -31,6 +31,7 @@ export const actions = {
   'refund.order': 'order',
   'dismiss.order': 'order',
   'rewind.chain': 'chain',
+  'dismiss.payment': 'payment',
   'credit.native_payment': 'native_payment',
   'refund.native_payment': 'native_payment',
   'dismiss.native_payment': 'native_payment',

@@ -152,6 +152,13 @@ export const conflicts = {
     message: 'An order takes 5 transaction hashes.',
     fix: 'No hash is needed: a payment from the linked wallet is found by itself.',
   },
+  payment_conflict: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Authorization used',
+    message: 'This authorization was presented before with other terms. It is never taken twice.',
+    fix: 'Send the request with the amount that was signed to read what became of it; sign a new authorization to pay again.',
+  },
   context_expired: {
     status: 409,
     type: 'conflict_error',

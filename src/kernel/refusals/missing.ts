@@ -79,6 +79,13 @@ export const missingThings = {
     message: 'There is no such order.',
     fix: 'GET /v1/payments/orders lists the orders of this account.',
   },
+  payment_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Payment not found',
+    message: 'There is no such payment.',
+    fix: 'GET /v1/payments/x402 lists the payments that credited this account.',
+  },
   attempt_not_found: {
     status: 404,
     type: 'not_found_error',
