@@ -86,6 +86,8 @@ export interface TestAppOptions {
   readonly limits?: string
   /** More YAML under `models:`, each beginning with `  - id:`. */
   readonly models?: string
+  /** YAML to put under `payments.assets:`, in one line. */
+  readonly assets?: string
   /** Put a line between server and database that can be cut. */
   readonly databaseThroughProxy?: boolean
 }
@@ -93,7 +95,7 @@ export interface TestAppOptions {
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
 
-const configuration = (mock: string, backup: string, { limits, models }: TestAppOptions): string => `
+const configuration = (mock: string, backup: string, { limits, models, assets }: TestAppOptions): string => `
 allow_demo: true
 providers:
   demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
@@ -121,6 +123,7 @@ models:
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, output_micro_per_m: 7000000 }]
 ${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
 limits: { ${limits ?? ''} }
+payments: { assets: { ${assets ?? ''} } }
 `
 
 const demoModel = (name: string): string => `  - id: demo-${name}

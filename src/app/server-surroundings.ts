@@ -6,7 +6,10 @@ import type { Logger } from './logger.ts'
 /** Everything that a server is made of and that is not in its configuration. */
 export interface Surroundings {
   readonly config: Config
-  readonly secrets: Pick<Secrets, 'rpcUrls' | 'axon' | 'providerKeys' | 'oidcClientSecrets' | 'resultsKey'>
+  readonly secrets: Pick<
+    Secrets,
+    'rpcUrls' | 'axon' | 'providerKeys' | 'oidcClientSecrets' | 'relayerKey' | 'facilitatorKey' | 'resultsKey'
+  >
   readonly databaseUrl: string
   readonly pepper: Buffer
   readonly clock: Clock

@@ -1,5 +1,7 @@
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
+import { refundRoutes } from '../billing/refunds/routes.ts'
+import { settlementRoutes } from '../billing/settlements/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
 import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
@@ -24,6 +26,7 @@ import { contextTokens } from '../payments/context/tokens.ts'
 import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
+import { x402Routes } from '../payments/x402/routes.ts'
 import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
 import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
 import type { Core } from './core.ts'
@@ -40,6 +43,10 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
+  const paymentHint = (shortfallMicro: bigint) => ({
+    topup_url: `${publicUrl()}/topup`,
+    ...paymentObject(chains, shortfallMicro),
+  })
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -59,18 +66,18 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...x402Routes({ db, publicUrl, topUps: core.x402.topUps, authenticate: core.authenticator.authenticate }),
     ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
+    ...settlementRoutes({ db, paymentHint }),
+    ...refundRoutes(core),
     ...usageRoutes({ db, clock }),
     ...modelsRoutes({ models: core.models, clock }),
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: (shortfallMicro) => ({
-        topup_url: `${publicUrl()}/topup`,
-        ...paymentObject(chains, shortfallMicro),
-      }),
+      paymentHint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -89,6 +96,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       closing: core.closing,
       ledgerFailing: () => core.applier.failing,
       payments: core.payments,
+      x402: core.x402,
       serveMetrics: config.metricsPort === undefined,
     }),
   ]

@@ -10,6 +10,7 @@ import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
 import { type AccessKey, type OutgoingConfig, type ResultsConfig, readResults } from './results.ts'
+import { readX402, relayerProblems } from './x402.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -42,6 +43,8 @@ export interface Config {
   readonly oidc: OidcConfig
   readonly results: ResultsConfig
   readonly outgoing: OutgoingConfig
+  /** Below which balance an account is told, in microcredits; 0 tells nobody. */
+  readonly balanceLowMicro: bigint
   readonly limits: Limits
 }
 
@@ -73,6 +76,9 @@ export interface Secrets {
   readonly oidcClientSecrets: Readonly<Record<string, string>>
   /** undefined: results are kept in the data folder. */
   readonly resultsKey: AccessKey | undefined
+  /** The private key of the account that sends x402 payments. */
+  readonly relayerKey: string | undefined
+  readonly facilitatorKey: string | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -84,21 +90,19 @@ const requestsPerMinute = {
   development: { credential: 60_000, auth: 60_000, topup: 60_000 },
 } as const satisfies Record<Mode, object>
 
+/** What the configuration is read from. */
+interface Sources {
+  readonly environment: RawEnvironment
+  readonly readFile: ReadFile
+  readonly now: Date
+  readonly mode: Mode
+}
+
 /**
  * Reads environment and configuration file into the settings of a server. `now` decides which prices are in force.
  * Throws one ConfigurationFault with everything that is wrong.
  */
-export function loadConfig({
-  environment: raw,
-  readFile,
-  now,
-  mode,
-}: {
-  environment: RawEnvironment
-  readFile: ReadFile
-  now: Date
-  mode: Mode
-}): { config: Config; secrets: Secrets } {
+export function loadConfig({ environment: raw, readFile, now, mode }: Sources): { config: Config; secrets: Secrets } {
   const { environment, problems: environmentProblems } = readEnvironment(raw, readFile)
   const problems = [...environmentProblems]
   const source = openConfigurationFile(environment, readFile)
@@ -109,10 +113,11 @@ export function loadConfig({
   const models = readModels(file, now)
   const payments = readPayments(file, raw, readFile)
   const axon = readAxon(file, raw, readFile)
+  const x402 = readX402(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, axon, oidc, results]
+  const parts = [file, providers, models, payments, axon, x402, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -140,10 +145,11 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
-    payments: { ...payments.payments, axon: axon.axon },
+    payments: { ...payments.payments, axon: axon.axon, x402: x402.settings },
     oidc: oidc.oidc,
     results: results.results,
     outgoing: results.outgoing,
+    balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {
@@ -154,6 +160,8 @@ export function loadConfig({
     axon: axon.secrets,
     oidcClientSecrets: oidc.clientSecrets,
     resultsKey: results.accessKey,
+    relayerKey: environment.FAREBOX_RELAYER_KEY,
+    facilitatorKey: x402.facilitatorKey,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
@@ -230,6 +238,8 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
       'Set it once to the output of `openssl rand -hex 32`, or FAREBOX_KEY_PEPPER_FILE, and keep it.',
     )
   }
+  for (const { where, problem, fix } of relayerProblems(file, environment.FAREBOX_RELAYER_KEY))
+    refuse(where, problem, fix)
   if (!file.content.allow_demo) problems.push(...demoOffers(file))
   return problems
 }

@@ -145,6 +145,13 @@ export const accessRefusals = {
     message: 'The wallet that this order is to be paid from is no longer linked to the account.',
     fix: 'Link the same wallet again, or make a new order with the wallet that is linked now.',
   },
+  payer_of_another_account: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Wallet of another account',
+    message: 'The paying wallet does not belong to the account of this credential. Nothing was sent.',
+    fix: 'Leave the credential out, or pay from a wallet of its account.',
+  },
   recipient_not_allowed: {
     status: 403,
     type: 'permission_error',
