@@ -4,7 +4,8 @@ import { join } from 'node:path'
 
 /**
  * Builds what is published: plain JavaScript and its types, into `dist` or the folder that is given. The compiler is
- * the project's own; this folder's older one is only for the generator of `api.d.ts`.
+ * the project's own; this folder's older one is only for the generator of `api.d.ts`. `tsconfig.json` knows no global of
+ * Node, so what runs in Node only does not compile.
  */
 const here = import.meta.dirname
 const out = process.argv[2] ?? join(here, 'dist')

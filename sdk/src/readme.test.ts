@@ -76,20 +76,6 @@ test('the built package asks for nothing at run time and for no module of Node',
   expect(new Set(stdout.trim().split('\n'))).toEqual(new Set([`from '@ai-sdk/openai-compatible`, `from 'zod/v4`]))
 })
 
-test('the built package runs where there is no process and no Buffer, as in a worker', async () => {
-  const program = `
-    const [key, baseUrl, say] = [process.env.FAREBOX_KEY, process.env.FAREBOX_URL, console.log]
-    await (await fetch(baseUrl + '/version')).text() // Node loads its own fetch now, which needs them
-    for (const name of ['process', 'Buffer', 'global', 'setImmediate']) delete globalThis[name]
-    const { createFarebox } = await import('@farebox/sdk')
-    const farebox = createFarebox({ baseUrl, apiKey: key })
-    const messages = [{ role: 'user', content: 'hello' }]
-    for await (const { usage } of farebox.chatStream({ model: 'demo-chat', messages })) if (usage) say(usage.cost_micro)`
-  await writeFile(join(folder, 'worker.mjs'), program)
-  const { stdout } = await run(process.execPath, ['worker.mjs'], { cwd: folder, env: environment() })
-  expect(stdout).toMatch(/^\d+\n$/)
-})
-
 test.concurrent('an Agent pays, calls and reads its bill', async () => {
   expect(await ran('agent', { AGENT_PRIVATE_KEY: payer(0) })).toMatch(
     /^2 Credits were added[\s\S]+hello[\s\S]* \d+\ncapture -\d+\ngrant 2000000\n$/,
