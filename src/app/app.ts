@@ -6,6 +6,7 @@ import * as processes from '../ledger/processes.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
 import type { Metrics } from './metrics.ts'
+import type { Loaded, Reloaded } from './offer.ts'
 import type { Surroundings } from './server-surroundings.ts'
 import { allRoutes } from './slices.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -19,6 +20,8 @@ export interface App {
   readonly processId: bigint
   /** Notes when credentials were last used; upkeep does so now and then. */
   flushUsed(): Promise<void>
+  /** Reads models, prices and capabilities again; what cannot be used changes nothing. Never rejects. */
+  reload(load: () => Loaded): Promise<Reloaded>
   /** Stops accepting, lets calls finish for `drainMs`, marks what is left as `usage_unknown`, closes everything. */
   stop(drainMs: number): Promise<void>
 }
@@ -38,6 +41,7 @@ export async function createApp(around: Surroundings): Promise<App> {
     metrics,
     processId,
     flushUsed: core.authenticator.flushUsed,
+    reload: core.offer.reload,
     async stop(drainMs) {
       closing = true
       await finishCalls(server, core, drainMs)
@@ -47,7 +51,7 @@ export async function createApp(around: Surroundings): Promise<App> {
       await processes
         .end(core.db, processId)
         .catch((error: unknown) => core.onTrouble('the goodbye could not be written', error))
-      await Promise.all(Object.values(core.providers).map((provider) => provider.close()))
+      await core.offer.close()
       await core.applier.close()
       await core.pool.end()
     },

@@ -1,7 +1,4 @@
 import type pg from 'pg'
-import type { Config, Secrets } from '../config/config.ts'
-import type { ModelConfig } from '../config/models.ts'
-import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { MigrationFault, pendingMigrations } from '../db/migrate.ts'
@@ -11,7 +8,6 @@ import { keyAuthenticator } from '../identity/keys/service.ts'
 import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
 import { heldByState } from '../ledger/held.ts'
 import { createHoldIds } from '../ledger/hold-ids.ts'
@@ -19,9 +15,8 @@ import { openLane } from '../ledger/lane.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import { createProvider } from '../providers/index.ts'
-import type { ChatProvider } from '../providers/provider.ts'
-import { createMetrics, type Metrics, samplePayments } from './metrics.ts'
+import { createMetrics, type Metrics, sampleOffer, samplePayments } from './metrics.ts'
+import { type Offer, openOffer, type Reloaded } from './offer.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
 
@@ -37,8 +32,9 @@ export interface Core {
   readonly authenticator: ReturnType<typeof createAuthenticator>
   readonly limits: RequestLimits
   readonly payments: Payments
-  readonly providers: Readonly<Record<string, ChatProvider>>
-  readonly models: () => ReadonlyMap<string, ModelConfig>
+  readonly offer: Offer
+  readonly providers: Offer['providers']
+  readonly models: Offer['models']
   readonly metrics: Metrics
   /** Trouble that no request can be told of. */
   readonly onTrouble: (message: string, error: unknown) => void
@@ -90,7 +86,12 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     onTrouble,
   })
   const ledger = createLedger(applier, holdIds)
-  const models = new Map(config.models.map((model) => [model.id, model]))
+  const offer = await openOffer(
+    { db, clock, processId, onTrouble, onReloaded: reportReload(around, metrics) },
+    { config, secrets: around.secrets },
+  )
+  sampleOffer(metrics.registry, offer.standing)
+  warnOfDrift(around, offer.standing().drifted)
   const payments = openPayments(around, db, onTrouble)
   samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
   return {
@@ -110,8 +111,9 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     }),
     limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
     payments,
-    providers: openProviders(config, around.secrets, clock),
-    models: () => models,
+    offer,
+    providers: offer.providers,
+    models: offer.models,
     ending: new AbortController(),
   }
 }
@@ -132,20 +134,18 @@ async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']
   throw new StartRefused(problems.join('\n'))
 }
 
-function openProviders(
-  config: Config,
-  secrets: Pick<Secrets, 'providerKeys'>,
-  clock: Clock,
-): Record<string, ChatProvider> {
-  return Object.fromEntries(
-    Object.entries(config.providers).map(([name, provider]) => [
-      name,
-      openProvider(name, provider, secrets.providerKeys[name], clock),
-    ]),
-  )
+/** A refusal must not be overlooked: the server goes on with what it had. */
+function reportReload({ logger, clock }: Surroundings, metrics: Metrics) {
+  return ({ outcome, lines }: Reloaded, drifted: readonly string[]): void => {
+    metrics.reloaded(outcome !== 'refused', clock.now().getTime() / 1000)
+    if (outcome === 'refused')
+      logger.error({ problems: lines }, 'the configuration was refused: the settings of before stay in force')
+    else logger.info({ changes: lines }, outcome === 'applied' ? 'the configuration was applied' : 'nothing changed')
+    warnOfDrift({ logger }, drifted)
+  }
 }
 
-function openProvider(name: string, provider: ProviderConfig, apiKey: string | undefined, clock: Clock): ChatProvider {
-  if (provider.kind === 'demo') return createProvider('demo', { ...provider, clock })
-  return createProvider('openai-compatible', { ...provider, name, ...(apiKey === undefined ? {} : { apiKey }) })
+function warnOfDrift({ logger }: Pick<Surroundings, 'logger'>, drifted: readonly string[]): void {
+  if (drifted.length > 0)
+    logger.error({ versions: drifted }, 'versions of capabilities differ from what was frozen: their calls are refused')
 }

@@ -3,6 +3,7 @@ import { databaseAnswers } from '../db/answers.ts'
 import type { Database } from '../db/database.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Metrics } from './metrics.ts'
+import type { Offer } from './offer.ts'
 import type { Payments } from './payments.ts'
 
 /** What is asked when the server is asked how it is. */
@@ -13,6 +14,7 @@ export interface HealthDeps {
   readonly closing: () => boolean
   readonly ledgerFailing: () => boolean
   readonly payments: Pick<Payments, 'watcher' | 'reports'>
+  readonly offer: Pick<Offer, 'standing'>
   /** False where /metrics has a port of its own. */
   readonly serveMetrics: boolean
 }
@@ -49,8 +51,8 @@ export function healthRoutes(deps: HealthDeps): Route[] {
           database: (await databaseAnswers(deps.db)) ? { ok: true } : silent,
         }
         const ready = Object.values(checks).every((check) => check.ok)
-        // what is wrong with payments is said, and keeps nobody from calling models
-        Object.assign(checks, await paymentChecks(deps.payments))
+        // what is wrong with payments or with a new configuration is said, and keeps nobody from calling models
+        Object.assign(checks, configurationChecks(deps.offer), await paymentChecks(deps.payments))
         return reply
           .code(ready ? 200 : 503)
           .header('cache-control', 'no-store')
@@ -80,6 +82,17 @@ export function healthRoutes(deps: HealthDeps): Route[] {
     )
   }
   return routes
+}
+
+/** A refused file and blocked versions. */
+function configurationChecks({ standing }: HealthDeps['offer']): Record<string, { ok: boolean; detail?: string }> {
+  const { refused, drifted } = standing()
+  return {
+    configuration: refused === undefined ? { ok: true } : { ok: false, detail: refused },
+    ...(drifted.length === 0
+      ? {}
+      : { capabilities: { ok: false, detail: `differ from what was frozen: ${drifted.join(', ')}` } }),
+  }
 }
 
 async function paymentChecks({

@@ -1,4 +1,4 @@
-import type { Config, Secrets } from '../config/config.ts'
+import { type Config, loadConfig, type Secrets } from '../config/config.ts'
 import { type App, createApp } from './app.ts'
 import { createLogger, inTurns } from './logger.ts'
 
@@ -20,6 +20,9 @@ export async function serve(
   const { config } = settings
   const lines = inTurns(around.write)
   const logger = createLogger({ level: settings.logLevel, write: lines.write })
+  // asked while it starts, a server reads the file in any case
+  let reload = (): void => undefined
+  around.onReload(() => reload())
   const app = await createApp({ ...around, ...settings, logger })
   const metricsServer =
     config.metricsPort === undefined ? undefined : await listenForMetrics(app, config.host, config.metricsPort)
@@ -44,6 +47,8 @@ export async function serve(
       }, reject)
     })
   })
+  const { environment, readFile, clock } = around
+  reload = () => void app.reload(() => loadConfig({ environment, readFile, now: clock.now(), mode: config.mode }))
   logger.info({ address }, 'listening')
   return { app, address, ended }
 }

@@ -6,7 +6,7 @@ import type { Logger } from './logger.ts'
 /** Everything that a server is made of and that is not in its configuration. */
 export interface Surroundings {
   readonly config: Config
-  readonly secrets: Pick<Secrets, 'rpcUrls' | 'providerKeys' | 'oidcClientSecrets'>
+  readonly secrets: Pick<Secrets, 'rpcUrls' | 'providerKeys' | 'oidcClientSecrets' | 'capabilityHeaders'>
   readonly databaseUrl: string
   readonly pepper: Buffer
   readonly clock: Clock

@@ -1,6 +1,7 @@
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
+import { capabilityRoutes } from '../capabilities/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
@@ -17,6 +18,7 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
+import { Fault } from '../kernel/errors.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
@@ -35,6 +37,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
+  const paymentHint = () => ({ topup_url: `${publicUrl()}/topup` })
   const routes: Route[] = [
     ...agentSignInRoutes({
       db,
@@ -60,13 +63,23 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: () => ({ topup_url: `${publicUrl()}/topup` }),
+      paymentHint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
       onChat: metrics.chatted,
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
+    }),
+    ...capabilityRoutes({
+      ...core,
+      capabilities: core.offer.capabilities,
+      createTask: async () => {
+        throw new Fault('unavailable')
+      },
+      paymentHint,
+      ending: core.ending.signal,
+      onInvoked: metrics.invoked,
     }),
     ...docsRoutes({ routes: () => routes, version }),
     ...healthRoutes({
@@ -76,6 +89,7 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       closing: core.closing,
       ledgerFailing: () => core.applier.failing,
       payments: core.payments,
+      offer: core.offer,
       serveMetrics: config.metricsPort === undefined,
     }),
   ]

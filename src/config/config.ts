@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { type CapabilityConfig, readCapabilities } from './capabilities.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
 import { type ModelConfig, readModels } from './models.ts'
@@ -35,10 +36,18 @@ export interface Config {
   /** By name; without prototype. */
   readonly providers: Readonly<Record<string, ProviderConfig>>
   readonly models: readonly ModelConfig[]
+  readonly capabilities: readonly CapabilityConfig[]
+  readonly mcp: McpConfig
   readonly payments: PaymentsConfig
   /** How owners sign in. */
   readonly oidc: OidcConfig
   readonly limits: Limits
+}
+
+/** Who may call /mcp besides loopback and the public address. */
+export interface McpConfig {
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
 }
 
 /** What bounds the load one server takes. */
@@ -61,6 +70,8 @@ export interface Secrets {
   readonly keyPepper: Buffer | undefined
   /** By provider name; absent for providers without a key. */
   readonly providerKeys: Readonly<Record<string, string>>
+  /** Secret headers of capabilities' upstreams, by slug and header name; without prototype. */
+  readonly capabilityHeaders: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   /** By identity provider name; absent for public clients. */
@@ -99,10 +110,11 @@ export function loadConfig({
   const file = readConfigurationFile(source.text, source.path)
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
+  const capabilities = readCapabilities(file, raw, readFile)
   const payments = readPayments(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, payments, oidc]
+  const parts = [file, providers, models, capabilities, payments, oidc]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -130,6 +142,8 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
+    capabilities: capabilities.capabilities,
+    mcp: { allowedHosts: file.content.mcp.allowed_hosts, allowedOrigins: file.content.mcp.allowed_origins },
     payments: payments.payments,
     oidc: oidc.oidc,
     limits: readLimits(file, mode),
@@ -138,6 +152,7 @@ export function loadConfig({
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
+    capabilityHeaders: capabilities.capabilityHeaders,
     rpcUrls: payments.rpcUrls,
     oidcClientSecrets: oidc.clientSecrets,
   }
@@ -223,8 +238,15 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
 /** Demo providers and models: made-up answers that would be charged for. */
 function demoOffers(file: CheckedFile): Problem[] {
   const fix = 'Remove it, or set `allow_demo: true`.'
-  const { providers, models } = file.content
+  const { providers, models, capabilities } = file.content
   return [
+    ...capabilities
+      .filter((capability) => capability.enabled && capability.upstream.kind === 'demo')
+      .map((capability) => ({
+        where: file.place(capability, 'slug'),
+        problem: `\`${capability.slug}\` is a demo capability.`,
+        fix,
+      })),
     ...Object.entries(providers)
       .filter(([, provider]) => provider.kind === 'demo')
       .map(([name, provider]) => ({

@@ -56,6 +56,8 @@ function usable(value: unknown): ConfigurationFile {
     allow_demo: part('allow_demo', false),
     providers: part('providers', {}),
     models: part('models', []),
+    capabilities: part('capabilities', []),
+    mcp: part('mcp', { allowed_hosts: [], allowed_origins: [] }),
     payments: part('payments', { assets: {} }),
     oidc: part('oidc', { providers: {}, require_invitation: false }),
     limits: part('limits', { queue_operations_max: 1, body_bytes: 1, chat_body_bytes: 1 }),

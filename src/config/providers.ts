@@ -31,7 +31,7 @@ export type ProviderConfig =
 type FileProvider = ConfigurationFile['providers'][string]
 
 /** Headers that carry credentials or belong to the connection. */
-const HEADER_REFUSED =
+export const HEADER_REFUSED =
   /authori[sz]ation|api-?key|token|secret|cookie|password|^(host|connection|content-length|content-type|transfer-encoding|upgrade|te|trailer|expect)$/i
 
 /** The providers of the file, their keys from the environment, and what is wrong with them. */
@@ -82,7 +82,21 @@ export function readProviders(
 
 /** The secret in the variable that the file names; what is wrong with it goes to `refuse`. */
 export function namedSecret(
-  { variable, raw, readFile }: { variable: string; raw: RawEnvironment; readFile: ReadFile },
+  {
+    variable,
+    raw,
+    readFile,
+    pattern = /^[!-~]+$/,
+    owner = 'provider',
+  }: {
+    variable: string
+    raw: RawEnvironment
+    readFile: ReadFile
+    /** What the secret may be made of; a whole header value may have spaces. */
+    pattern?: RegExp
+    /** What could be removed instead. */
+    owner?: string
+  },
   refuse: (problem: string, fix: string) => void,
 ): string | undefined {
   // Otherwise a typo could send the database's password to a provider.
@@ -93,9 +107,8 @@ export function namedSecret(
   const found = readSecret(raw, readFile, variable)
   if ('problem' in found) refuse(`${found.where}: ${found.problem}`, found.fix)
   else if (!found.value)
-    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove the provider.`)
-  else if (!/^[!-~]+$/.test(found.value))
-    refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
+    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove the ${owner}.`)
+  else if (!pattern.test(found.value)) refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
   else return found.value
   return undefined
 }

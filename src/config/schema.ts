@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { Capabilities, Mcp } from './schema-capabilities.ts'
 import {
   Bytes,
   ENVIRONMENT_NAME,
@@ -257,6 +258,8 @@ export const ConfigurationFile = Keys(
       maxItems: 1000,
       description: 'What clients can call, and what it costs.',
     }),
+    capabilities: Capabilities,
+    mcp: Mcp,
     payments: Payments,
     oidc: Oidc,
     limits: Limits,

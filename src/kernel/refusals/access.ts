@@ -145,6 +145,20 @@ export const accessRefusals = {
     message: 'The wallet that this order is to be paid from is no longer linked to the account.',
     fix: 'Link the same wallet again, or make a new order with the wallet that is linked now.',
   },
+  funding_mode_not_allowed: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Funding mode not allowed',
+    message: 'This capability cannot be paid for in the billing mode of this Agent.',
+    fix: 'GET /v1/capabilities/{slug} lists its funding_modes; the owner can change the billing mode of the Agent.',
+  },
+  origin_not_allowed: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Origin not allowed',
+    message: 'This host name or web page may not call this endpoint.',
+    fix: 'Call it under its public address, from a program and not from a web page. The operator can allow more in farebox.yaml under mcp.',
+  },
   recipient_not_allowed: {
     status: 403,
     type: 'permission_error',

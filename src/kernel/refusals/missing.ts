@@ -16,6 +16,27 @@ export const missingThings = {
     message: 'There is no such model here.',
     fix: 'GET /v1/models lists the models.',
   },
+  capability_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Capability not found',
+    message: 'There is no such capability here.',
+    fix: 'GET /v1/capabilities lists the capabilities.',
+  },
+  capability_version_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Capability version not found',
+    message: 'This capability has no such version, or it was withdrawn.',
+    fix: 'GET /v1/capabilities/{slug} lists the versions; leave version out for the default one.',
+  },
+  operation_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Operation not found',
+    message: 'This version of the capability has no such operation.',
+    fix: 'GET /v1/capabilities/{slug} lists the operations.',
+  },
   call_not_found: {
     status: 404,
     type: 'not_found_error',
