@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
+import type { Reloaded } from '../src/app/offer.ts'
 import { loadConfig } from '../src/config/config.ts'
 import * as accounts from '../src/identity/accounts/store.ts'
 import { createKey } from '../src/identity/keys/service.ts'
@@ -17,6 +18,9 @@ import { type MockProvider, startMockProvider } from './mock-provider.ts'
 
 /** The key that the server sends to its mock providers: it must never be seen anywhere else. */
 export const PROVIDER_KEY = 'pk-canary-provider-0123456789'
+
+/** The secret header that capabilities of tests may send to their upstream. */
+export const UPSTREAM_KEY = 'up-canary-0123456789'
 
 /** Someone who calls: an account with Credits and a key. */
 export interface Person {
@@ -70,6 +74,8 @@ export interface TestApp {
   holds(person: Person): Promise<HoldRow[]>
   /** What the ledger's own audit finds wrong: nothing. */
   audit(): Promise<unknown[]>
+  /** Has the server read its configuration again, changed in this. */
+  reload(wanted: TestAppOptions): Promise<Reloaded>
   /** Cuts the server off its database, and lets it back. Only with `databaseThroughProxy`. */
   readonly databaseLine: DatabaseLine
   stop(): Promise<void>
@@ -86,6 +92,10 @@ export interface TestAppOptions {
   readonly limits?: string
   /** More YAML under `models:`, each beginning with `  - id:`. */
   readonly models?: string
+  /** YAML under `capabilities:`, each beginning with `  - slug:`. */
+  readonly capabilities?: string
+  /** Prices of `mock-model`, instead of the usual one: YAML of a list. */
+  readonly prices?: string
   /** Put a line between server and database that can be cut. */
   readonly databaseThroughProxy?: boolean
 }
@@ -93,7 +103,7 @@ export interface TestAppOptions {
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
 
-const configuration = (mock: string, backup: string, { limits, models }: TestAppOptions): string => `
+const configuration = (mock: string, backup: string, { limits, models, capabilities, prices }: TestAppOptions): string => `
 allow_demo: true
 providers:
   demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
@@ -110,7 +120,7 @@ models:
     image_input_tokens: 100
     capabilities: { streaming: true, tools: true }
     providers: [{ provider: mock, model: upstream-a }, { provider: backup, model: upstream-b, priority: 1 }]
-    prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, cached_input_micro_per_m: 1000000, output_micro_per_m: 7000000 }]
+    prices: ${prices ?? USUAL_PRICE}
   - id: mock-alone
     name: Mock without a backup
     context_length: 100000
@@ -120,8 +130,12 @@ models:
     providers: [{ provider: mock, model: upstream-a }]
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, output_micro_per_m: 7000000 }]
 ${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
+${capabilities === undefined ? '' : `capabilities:\n${capabilities}`}
 limits: { ${limits ?? ''} }
 `
+
+const USUAL_PRICE =
+  '[{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, cached_input_micro_per_m: 1000000, output_micro_per_m: 7000000 }]'
 
 const demoModel = (name: string): string => `  - id: demo-${name}
     name: Demo ${name}
@@ -141,10 +155,21 @@ async function composed(options: TestAppOptions) {
   const [database, mock, backup] = await Promise.all([freshDatabase(), startMockProvider(), startMockProvider()])
   const line = options.databaseThroughProxy ? await databaseProxy(database.url) : undefined
   const clock = handClock()
-  const environment = { PORT: '0', HOST: '127.0.0.1', FAREBOX_CONFIG: 'test.yaml', MOCK_API_KEY: PROVIDER_KEY }
-  const readFile = (path: string) =>
-    path === 'test.yaml' ? configuration(mock.baseUrl, backup.baseUrl, options) : undefined
-  const { config, secrets } = loadConfig({ environment, readFile, now: clock.now(), mode: 'development' })
+  const load = (wanted: TestAppOptions): ReturnType<typeof loadConfig> =>
+    loadConfig({
+      environment: {
+        PORT: '0',
+        HOST: '127.0.0.1',
+        FAREBOX_CONFIG: 'test.yaml',
+        MOCK_API_KEY: PROVIDER_KEY,
+        UPSTREAM_AUTHORIZATION: `Bearer ${UPSTREAM_KEY}`,
+      },
+      readFile: (path) =>
+        path === 'test.yaml' ? configuration(mock.baseUrl, backup.baseUrl, { ...options, ...wanted }) : undefined,
+      now: clock.now(),
+      mode: 'development',
+    })
+  const { config, secrets } = load({})
   const log: string[] = []
   const pepper = randomBytes(32)
   const app = await createApp({
@@ -160,7 +185,8 @@ async function composed(options: TestAppOptions) {
     pid: process.pid,
     isRunning: () => true,
   })
-  return { app, database, mock, backup, line, clock, log, pepper }
+  const reload = (wanted: TestAppOptions) => app.reload(() => load(wanted))
+  return { app, database, mock, backup, line, clock, log, pepper, reload }
 }
 
 /** Starts a composed server on loopback. Call it in beforeAll and `stop` in afterAll. */

@@ -7,7 +7,7 @@ const floors: readonly (readonly string[])[] = [
   ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
-  ['payments', 'inference', 'docs'],
+  ['payments', 'inference', 'capabilities', 'mcp', 'docs'],
   ['app'],
   ['operator', 'development'],
   ['main'],

@@ -3,6 +3,7 @@ import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
 import type { Metrics } from './metrics.ts'
@@ -31,7 +32,8 @@ export async function createApp(around: Surroundings): Promise<App> {
   let closing = false
   const core = await openCore(around, () => closing)
   const { ledger, metrics, processId } = core
-  const routes = allRoutes(core, () => around.config.publicUrl ?? listeningUrl(server))
+  const publicUrl = (): string => around.config.publicUrl ?? listeningUrl(server)
+  const routes = allRoutes(core, publicUrl, (token) => (request) => askItself(server, token, request))
   const server = listenable(core, routes)
   const upkeep = upkeepOf(core)
   return {
@@ -90,6 +92,18 @@ function upkeepOf(core: Core): ReturnType<typeof startUpkeep> {
         logger.error({ findings: findings.slice(0, 20), count: findings.length }, 'the ledger audit found differences')
     },
   })
+}
+
+/** A request of a tool, through the same routes, limits and checks as everybody's. */
+async function askItself(server: FastifyInstance, token: string, request: ApiRequest): Promise<ApiAnswer> {
+  const { method, path, body, headers } = request
+  const answer = await server.inject({
+    method,
+    url: path,
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    ...(body === undefined ? {} : { payload: body }),
+  })
+  return { status: answer.statusCode, body: answer.json() }
 }
 
 /** Where a server is reached whose public address is not set, because the system chose its port. */

@@ -2,6 +2,7 @@ import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
 import { capabilityRoutes } from '../capabilities/routes.ts'
+import { operationTools } from '../capabilities/tools.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
@@ -19,6 +20,7 @@ import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
 import { Fault } from '../kernel/errors.ts'
+import { type McpDeps, mcpRoutes } from '../mcp/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
@@ -29,8 +31,8 @@ import { healthRoutes } from './health.ts'
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
-/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens. */
-export function allRoutes(core: Core, publicUrl: () => string): Route[] {
+/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens, and `sendAs` asks it. */
+export function allRoutes(core: Core, publicUrl: () => string, sendAs: McpDeps['sendAs']): Route[] {
   const { db, around, metrics, tokens } = core
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
@@ -80,6 +82,14 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       paymentHint,
       ending: core.ending.signal,
       onInvoked: metrics.invoked,
+    }),
+    ...mcpRoutes({
+      version,
+      publicUrl,
+      sendAs,
+      ...config.mcp,
+      operations: () => operationTools(core.offer.capabilities()),
+      onTrouble: core.onTrouble,
     }),
     ...docsRoutes({ routes: () => routes, version }),
     ...healthRoutes({

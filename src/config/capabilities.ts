@@ -118,7 +118,8 @@ export function readCapabilities(
     if (slugs.has(capability.slug))
       refuse(capability, 'slug', 'the slug is used twice.', 'Give each capability its own slug.')
     slugs.add(capability.slug)
-    capabilityHeaders[capability.slug] = checkUpstream(capability, { raw, readFile }, refuse)
+    const headers = checkUpstream(capability, { raw, readFile }, refuse)
+    if (Object.keys(headers).length > 0) capabilityHeaders[capability.slug] = headers
     checkVersions(capability, refuse)
     for (const version of capability.versions) checkOperations(version, refuse)
     return resolveCapability(capability)

@@ -88,7 +88,7 @@ describe('loadConfig', () => {
       bodyBytes: 1_048_576,
       chatBodyBytes: 8_388_608,
     })
-    expect(Object.values(secrets)).toEqual([undefined, undefined, {}, {}, {}])
+    expect(Object.values(secrets)).toEqual([undefined, undefined, {}, {}, {}, {}])
   })
 
   test('production takes the public limits, and every address', () => {
@@ -354,7 +354,7 @@ describe('production is refused', () => {
   })
 
   test('with demo providers and models, unless allow_demo says so', () => {
-    expect(production(wired, shipped())).toHaveLength(5)
+    expect(production(wired, shipped())).toHaveLength(6)
     expect(production(wired, shipped().replace('allow_demo: false', 'allow_demo: true'))).toEqual([])
     expect(production(wired, fileWith({ id: 'demo-x' }))).toMatchObject([{ where: 'farebox.yaml:3' }])
   })

@@ -223,18 +223,20 @@ const replacement = fc.oneof(
   fc.constantFrom([], {}, ['text'], [1], { kind: 'demo' }, { a: 1 }, { version: 1 }),
 )
 
-/** All maps but the two whose keys are names. */
+/** All maps but those whose keys are names, and the JSON Schemas with all that is in them. */
 function mapsOf(document: Document): YAMLMap[] {
   const maps: YAMLMap[] = []
   visit(document, {
     Map(_, map, path) {
+      const keys = path.flatMap((step) => ('key' in step && isScalar(step.key) ? [step.key.value] : []))
+      if (keys.includes('input_schema') || keys.includes('output_schema')) return
       const owner = path.findLast((step) => 'key' in step)
-      const key = owner && 'key' in owner && isScalar(owner.key) ? owner.key.value : undefined
+      const key = keys.at(-1)
       const named =
         owner &&
         'value' in owner &&
         owner.value === map &&
-        (key === 'headers' || key === 'assets' || key === 'providers')
+        ['headers', 'headers_env', 'assets', 'providers'].includes(String(key))
       if (!named) maps.push(map)
     },
   })

@@ -6,6 +6,7 @@ export const exampleKeys = {
   OPENAI_API_KEY: 'sk-planted-openai',
   ANTHROPIC_API_KEY: 'sk-planted-anthropic',
   GOOGLE_CLIENT_SECRET: 'planted-google',
+  WEATHER_AUTHORIZATION: 'Bearer planted-weather',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
 }
 
