@@ -19,6 +19,8 @@ create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
 create type hold_flag as enum ('usage_unknown', 'shortfall');
 create type order_status as enum ('pending', 'confirming', 'completed', 'expired', 'review_required');
 create type resolution_kind as enum ('captured', 'voided');
+create type task_attempt_state as enum ('intended', 'refused', 'accepted', 'lost', 'ended');
+create type task_state as enum ('waiting', 'queuing', 'generating', 'success', 'fail', 'canceled');
 create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry');
 create type transfer_state as enum ('seen', 'orphaned', 'matched', 'credited', 'unmatched', 'ignored', 'final');
 
@@ -671,6 +673,87 @@ create table system_accounts (
 );
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON system_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+create table task_attempts (
+  id uuid not null,
+  task_id uuid not null,
+  n smallint not null,
+  provider text not null,
+  model text not null,
+  state task_attempt_state default 'intended'::task_attempt_state not null,
+  provider_job_id text,
+  provider_memo text,
+  cancel_asked_at timestamp with time zone,
+  message text,
+  retry_after_ms integer,
+  retryable boolean,
+  status smallint,
+  submitted_at timestamp with time zone default now() not null,
+  ended_at timestamp with time zone,
+  constraint task_attempts_pkey PRIMARY KEY (id),
+  constraint task_attempts_task_id_n_key UNIQUE (task_id, n),
+  constraint task_attempts_task_id_fkey FOREIGN KEY (task_id) REFERENCES tasks(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX task_attempts_open ON task_attempts USING btree (task_id) WHERE state = ANY (ARRAY['intended'::task_attempt_state, 'accepted'::task_attempt_state, 'lost'::task_attempt_state]);
+
+create table task_uploads (
+  task_id uuid not null,
+  n smallint not null,
+  content_type text not null,
+  bytes bytea not null,
+  constraint task_uploads_pkey PRIMARY KEY (task_id, n),
+  constraint task_uploads_task_id_fkey FOREIGN KEY (task_id) REFERENCES tasks(id) ON DELETE CASCADE
+);
+
+create table tasks (
+  id uuid not null,
+  account_id bigint not null,
+  request_id text not null,
+  hold_id bigint not null,
+  runner text not null,
+  type text not null,
+  model text not null,
+  capability_slug text default ''::text not null,
+  capability_version text default ''::text not null,
+  request jsonb not null,
+  price jsonb not null,
+  reserve_micro microcredits not null,
+  eta_seconds integer not null,
+  timeout_ms integer not null,
+  webhook_url text,
+  held boolean default false not null,
+  state task_state default 'waiting'::task_state not null,
+  progress smallint default 0 not null,
+  version integer default 1 not null,
+  cancel_requested_at timestamp with time zone,
+  unknown_at timestamp with time zone,
+  end_state task_state,
+  end_micro microcredits,
+  end_usage jsonb,
+  result jsonb,
+  error_code text,
+  error_message text,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  completed_at timestamp with time zone,
+  outbox_id bigint,
+  due_at timestamp with time zone default now() not null,
+  lease_process bigint,
+  lease_until timestamp with time zone,
+  constraint tasks_pkey PRIMARY KEY (id),
+  constraint tasks_hold_id_key UNIQUE (hold_id),
+  constraint tasks_request_id_key UNIQUE (request_id),
+  constraint tasks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint tasks_outbox_id_fkey FOREIGN KEY (outbox_id) REFERENCES outbox(id),
+  constraint tasks_check CHECK (((completed_at IS NULL) = (state = ANY (ARRAY['waiting'::task_state, 'queuing'::task_state, 'generating'::task_state])))),
+  constraint tasks_check1 CHECK (((completed_at IS NULL) OR (state = end_state))),
+  constraint tasks_end_state_check CHECK ((end_state = ANY (ARRAY['success'::task_state, 'fail'::task_state, 'canceled'::task_state]))),
+  constraint tasks_progress_check CHECK (((progress >= 0) AND (progress <= 100))),
+  constraint tasks_reserve_micro_check CHECK (((reserve_micro)::bigint > 0))
+) with (fillfactor=70);
+CREATE INDEX tasks_account ON tasks USING btree (account_id, id) WHERE held;
+CREATE INDEX tasks_due ON tasks USING btree (due_at) WHERE completed_at IS NULL;
+CREATE INDEX tasks_leased ON tasks USING btree (lease_until) WHERE lease_until IS NOT NULL;
+
 create table transfers (
   id bigint generated always as identity not null,
   kind transfer_kind not null,
@@ -788,4 +871,7 @@ grant insert, select, update on sessions to farebox_app;
 grant select on settlements to farebox_app;
 grant insert, select, update on signing_keys to farebox_app;
 grant select on system_accounts to farebox_app;
+grant delete, insert, select, update on task_attempts to farebox_app;
+grant delete, insert, select, update on task_uploads to farebox_app;
+grant delete, insert, select, update on tasks to farebox_app;
 grant select on transfers to farebox_app;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
+import type { MediaParts } from '../src/app/media.ts'
 import type { Reloaded } from '../src/app/offer.ts'
 import { loadConfig } from '../src/config/config.ts'
 import * as accounts from '../src/identity/accounts/store.ts'
@@ -96,6 +97,9 @@ export interface TestAppOptions {
   readonly capabilities?: string
   /** Prices of `mock-model`, instead of the usual one: YAML of a list. */
   readonly prices?: string
+  /** YAML under `media_models:`, and what those models are made with. */
+  readonly mediaModels?: string
+  readonly media?: MediaParts
   /** Put a line between server and database that can be cut. */
   readonly databaseThroughProxy?: boolean
 }
@@ -103,7 +107,11 @@ export interface TestAppOptions {
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
 
-const configuration = (mock: string, backup: string, { limits, models, capabilities, prices }: TestAppOptions): string => `
+const configuration = (
+  mock: string,
+  backup: string,
+  { limits, models, capabilities, prices, mediaModels }: TestAppOptions,
+): string => `
 allow_demo: true
 providers:
   demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
@@ -130,6 +138,7 @@ models:
     providers: [{ provider: mock, model: upstream-a }]
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, output_micro_per_m: 7000000 }]
 ${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
+${mediaModels ? `media_models:${mediaModels}` : ''}
 ${capabilities === undefined ? '' : `capabilities:\n${capabilities}`}
 limits: { ${limits ?? ''} }
 `
@@ -184,6 +193,7 @@ async function composed(options: TestAppOptions) {
     host: 'test',
     pid: process.pid,
     isRunning: () => true,
+    ...(options.media ? { media: options.media } : {}),
   })
   const reload = (wanted: TestAppOptions) => app.reload(() => load(wanted))
   return { app, database, mock, backup, line, clock, log, pepper, reload }

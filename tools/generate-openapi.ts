@@ -6,9 +6,10 @@ import { readTextFile } from '../src/config/read-file.ts'
 import { openApi } from '../src/http/openapi.ts'
 import { systemClock } from '../src/kernel/clock.ts'
 import { systemRandom } from '../src/kernel/random.ts'
+import { apiTypes } from './generate-api-types.ts'
 import type { Generated } from './generators.ts'
 
-/** The OpenAPI document of every route that the composed server has, with the settings of the packaged configuration. */
+/** The OpenAPI document of every route that the composed server has, and its types for the SDK, with the settings of the packaged configuration. */
 export async function generateOpenApi(databaseUrl: string): Promise<Generated> {
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string
@@ -33,7 +34,8 @@ export async function generateOpenApi(databaseUrl: string): Promise<Generated> {
     isRunning: () => false,
   })
   try {
-    return { 'openapi.json': `${JSON.stringify(openApi(app.routes, { version }), null, 2)}\n` }
+    const document = `${JSON.stringify(openApi(app.routes, { version }), null, 2)}\n`
+    return { 'openapi.json': document, 'sdk/src/api.d.ts': await apiTypes(document) }
   } finally {
     await app.stop(0)
   }

@@ -4,12 +4,14 @@ import { createServer } from '../http/server.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
+import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
+import { type Media, NO_MEDIA, openMedia } from './media.ts'
 import type { Metrics } from './metrics.ts'
 import type { Loaded, Reloaded } from './offer.ts'
 import type { Surroundings } from './server-surroundings.ts'
-import { allRoutes } from './slices.ts'
+import { allRoutes, paymentHint } from './slices.ts'
 import { startUpkeep } from './upkeep.ts'
 
 /** A composed server. `stop` ends it in order; nothing of it runs afterwards. */
@@ -33,8 +35,15 @@ export async function createApp(around: Surroundings): Promise<App> {
   const core = await openCore(around, () => closing)
   const { ledger, metrics, processId } = core
   const publicUrl = (): string => around.config.publicUrl ?? listeningUrl(server)
-  const routes = allRoutes(core, publicUrl, (token) => (request) => askItself(server, token, request))
+  const media = openMedia(core, around.media ?? NO_MEDIA, {
+    publicUrl,
+    paymentHint: paymentHint(publicUrl),
+    runners: capabilityRunners(core),
+  })
+  const routes = allRoutes(core, media, publicUrl, (token) => (request) => askItself(server, token, request))
   const server = listenable(core, routes)
+  // a task's provider is told where to report: the address is known once the server listens
+  server.addHook('onListen', async () => media.start())
   const upkeep = upkeepOf(core)
   return {
     server,
@@ -46,7 +55,7 @@ export async function createApp(around: Surroundings): Promise<App> {
     reload: core.offer.reload,
     async stop(drainMs) {
       closing = true
-      await finishCalls(server, core, drainMs)
+      await finishCalls(server, core, media, drainMs)
       await upkeep.stop()
       await core.payments.stop()
       await core.applier.drained(PATIENCE_MS)
@@ -54,6 +63,7 @@ export async function createApp(around: Surroundings): Promise<App> {
         .end(core.db, processId)
         .catch((error: unknown) => core.onTrouble('the goodbye could not be written', error))
       await core.offer.close()
+      await core.guardedFetch.close()
       await core.applier.close()
       await core.pool.end()
     },
@@ -115,8 +125,13 @@ function listeningUrl(server: FastifyInstance): string {
 }
 
 /** Lets running calls end by themselves, then ends them: their usage is unknown, which is not free. */
-async function finishCalls(server: FastifyInstance, { ledger, ending, around }: Core, drainMs: number): Promise<void> {
-  const closed = server.close()
+async function finishCalls(
+  server: FastifyInstance,
+  { ledger, ending, around }: Core,
+  media: Media,
+  drainMs: number,
+): Promise<void> {
+  const closed = Promise.all([server.close(), media.stop()])
   // a kept-alive connection whose last answer is out is closed at once, not when its client gets tired
   const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
   void closed.finally(() => clearInterval(sweep))

@@ -15,6 +15,7 @@ import { openLane } from '../ledger/lane.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
+import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
 import { createMetrics, type Metrics, sampleOffer, samplePayments } from './metrics.ts'
 import { type Offer, openOffer, type Reloaded } from './offer.ts'
 import { openPayments, type Payments } from './payments.ts'
@@ -35,6 +36,9 @@ export interface Core {
   readonly offer: Offer
   readonly providers: Offer['providers']
   readonly models: Offer['models']
+  readonly mediaModels: Offer['mediaModels']
+  /** Asks addresses that others chose: never a private one. */
+  readonly guardedFetch: GuardedFetch
   readonly metrics: Metrics
   /** Trouble that no request can be told of. */
   readonly onTrouble: (message: string, error: unknown) => void
@@ -53,6 +57,9 @@ const DATABASE_CONNECTIONS = 10
 const STATEMENT_TIMEOUT_MS = 10_000
 const BATCH_MAX = 512
 const LANE_ANSWER_TIMEOUT_MS = 15_000
+/** Connections to one address that somebody else chose, and how long one may take to open. */
+const FOREIGN_CONNECTIONS = 16
+const FOREIGN_CONNECT_TIMEOUT_MS = 10_000
 /** How long the end of a call waits for a database that is away before its caller is told. */
 export const PATIENCE_MS = 30_000
 
@@ -114,6 +121,12 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     offer,
     providers: offer.providers,
     models: offer.models,
+    mediaModels: offer.mediaModels,
+    guardedFetch: createGuardedFetch({
+      ...config.outgoing,
+      connectionsPerOrigin: FOREIGN_CONNECTIONS,
+      connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
+    }),
     ending: new AbortController(),
   }
 }

@@ -1,5 +1,6 @@
 import type { CapabilityConfig } from '../config/capabilities.ts'
 import type { Config } from '../config/config.ts'
+import type { MediaPrice } from '../config/media-models.ts'
 import type { ModelConfig, Price } from '../config/models.ts'
 
 /**
@@ -8,7 +9,22 @@ import type { ModelConfig, Price } from '../config/models.ts'
  */
 export function changesBetween(before: Config, after: Config, drifted: readonly string[]): string[] {
   return [
-    ...compared(before.models, after.models, ({ id }) => id, 'model', describeModel, modelChanges),
+    ...compared(
+      before.models,
+      after.models,
+      ({ id }) => id,
+      'model',
+      describeModel,
+      (old, now) => modelChanges(old, now, describePrice),
+    ),
+    ...compared(
+      before.mediaModels,
+      after.mediaModels,
+      ({ id }) => id,
+      'model',
+      ({ prices }) => prices.map(describeMediaPrice).join('; ') || 'without a price',
+      (old, now) => modelChanges(old, now, describeMediaPrice),
+    ),
     ...compared(
       before.capabilities,
       after.capabilities,
@@ -59,7 +75,14 @@ const describePrice = ({
 }: Price): string =>
   `price version ${version} from ${effectiveFrom.toISOString()}: ${inputMicroPerM} in, ${cachedInputMicroPerM} cached, ${outputMicroPerM} out (microcredits per million tokens)`
 
-function modelChanges(before: ModelConfig, after: ModelConfig): string[] {
+const describeMediaPrice = ({ version, effectiveFrom, unit, unitMicro }: MediaPrice): string =>
+  `price version ${version} from ${effectiveFrom.toISOString()}: ${unitMicro} for each ${unit} (microcredits)`
+
+function modelChanges<P extends { readonly version: number }>(
+  before: { readonly prices: readonly P[] },
+  after: { readonly prices: readonly P[] },
+  describe: (price: P) => string,
+): string[] {
   const { prices: oldPrices, ...old } = before
   const { prices: newPrices, ...now } = after
   const versions = new Map(oldPrices.map((price) => [price.version, price]))
@@ -70,9 +93,9 @@ function modelChanges(before: ModelConfig, after: ModelConfig): string[] {
       .map(({ version }) => `price version ${version} is gone`),
     ...newPrices.flatMap((price) => {
       const known = versions.get(price.version)
-      if (known === undefined) return [`new ${describePrice(price)}`]
+      if (known === undefined) return [`new ${describe(price)}`]
       if (same(known, price)) return []
-      return [`! ${describePrice(price)}, changed in place from ${describePrice(known)}: add a version instead`]
+      return [`! ${describe(price)}, changed in place from ${describe(known)}: add a version instead`]
     }),
   ]
 }

@@ -1,5 +1,6 @@
 import { type Catalogue, driftedVersions, openCatalogue } from '../capabilities/catalogue.ts'
 import type { Config, Secrets } from '../config/config.ts'
+import type { MediaModelConfig } from '../config/media-models.ts'
 import type { ModelConfig } from '../config/models.ts'
 import { ConfigurationFault } from '../config/problem.ts'
 import { recordLoad } from '../db/configuration-loads.ts'
@@ -26,6 +27,7 @@ export interface Reloaded {
 export interface Offer {
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
+  readonly mediaModels: () => ReadonlyMap<string, MediaModelConfig>
   readonly capabilities: () => Catalogue
   /** Reads models, prices and capabilities again, one reading at a time. What cannot be used changes nothing. Never rejects. */
   readonly reload: (load: () => Loaded) => Promise<Reloaded>
@@ -53,7 +55,8 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
   const providers = openProviders(first.config, first.secrets, deps.clock)
   let upstreams = new Map<string, Opened>()
   let config = first.config
-  let models = modelsOf(config)
+  let models = byId(config.models)
+  let mediaModels = byId(config.mediaModels)
   let capabilities = await openCatalogue({ db: deps.db, ...catalogueSource(first, new Map(), upstreams) })
   let refused: string | undefined
   let last: Promise<unknown> = Promise.resolve()
@@ -67,7 +70,8 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
       lines = changesBetween(config, loaded.config, driftedVersions(next))
       for (const [name, provider] of Object.entries(loaded.config.providers))
         providers[name] ??= openProvider(name, provider, loaded.secrets.providerKeys[name], deps.clock)
-      models = modelsOf(loaded.config)
+      models = byId(loaded.config.models)
+      mediaModels = byId(loaded.config.mediaModels)
       capabilities = next
       config = { ...loaded.config, providers: { ...loaded.config.providers, ...config.providers } }
       retireMissing(upstreams, opened, deps.onTrouble)
@@ -86,6 +90,7 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
   return {
     providers,
     models: () => models,
+    mediaModels: () => mediaModels,
     capabilities: () => capabilities,
     reload(load) {
       const reloaded = last.then(async () => {
@@ -110,7 +115,7 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
   }
 }
 
-const modelsOf = ({ models }: Config): ReadonlyMap<string, ModelConfig> =>
+const byId = <T extends { readonly id: string }>(models: readonly T[]): ReadonlyMap<string, T> =>
   new Map(models.map((model) => [model.id, model]))
 
 const problemsOf = ({ problems }: ConfigurationFault): string[] =>

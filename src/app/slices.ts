@@ -19,27 +19,27 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
-import { Fault } from '../kernel/errors.ts'
 import { type McpDeps, mcpRoutes } from '../mcp/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
+import { capabilityTasks } from './capability-tasks.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
+import type { Media } from './media.ts'
 
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
 /** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens, and `sendAs` asks it. */
-export function allRoutes(core: Core, publicUrl: () => string, sendAs: McpDeps['sendAs']): Route[] {
+export function allRoutes(core: Core, media: Media, publicUrl: () => string, sendAs: McpDeps['sendAs']): Route[] {
   const { db, around, metrics, tokens } = core
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
-  const paymentHint = () => ({ topup_url: `${publicUrl()}/topup` })
   const routes: Route[] = [
     ...agentSignInRoutes({
       db,
@@ -50,7 +50,7 @@ export function allRoutes(core: Core, publicUrl: () => string, sendAs: McpDeps['
       signInGuard: core.limits.signInGuard,
     }),
     ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
-    ...sessionRoutes(sessions),
+    ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
     ...linkRoutes(core),
@@ -61,11 +61,12 @@ export function allRoutes(core: Core, publicUrl: () => string, sendAs: McpDeps['
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
-    ...modelsRoutes({ models: core.models, clock }),
+    ...modelsRoutes({ models: core.models, mediaModels: core.mediaModels, clock }),
+    ...media.routes,
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint,
+      paymentHint: paymentHint(publicUrl),
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -76,10 +77,8 @@ export function allRoutes(core: Core, publicUrl: () => string, sendAs: McpDeps['
     ...capabilityRoutes({
       ...core,
       capabilities: core.offer.capabilities,
-      createTask: async () => {
-        throw new Fault('unavailable')
-      },
-      paymentHint,
+      createTask: capabilityTasks(media),
+      paymentHint: paymentHint(publicUrl),
       ending: core.ending.signal,
       onInvoked: metrics.invoked,
     }),
@@ -105,6 +104,9 @@ export function allRoutes(core: Core, publicUrl: () => string, sendAs: McpDeps['
   ]
   return routes
 }
+
+/** What the 402 answers of billed endpoints say about paying. */
+export const paymentHint = (publicUrl: () => string) => () => ({ topup_url: `${publicUrl()}/topup` })
 
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {

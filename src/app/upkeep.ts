@@ -3,6 +3,7 @@ import type { Database } from '../db/database.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import { freeLeasesOf } from '../media/tasks/work/store.ts'
 
 /** What is kept up, and where findings go. */
 export interface UpkeepDeps {
@@ -97,6 +98,7 @@ export async function reap(
       if (holdIds.length < REAP_BATCH) break
     }
     await settleLeftBehind(deps.db, process.id)
+    await freeLeasesOf(deps.db, process.id)
     await processes.end(deps.db, process.id)
   }
   return marked

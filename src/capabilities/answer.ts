@@ -17,7 +17,6 @@ export interface Answer {
 interface Held {
   readonly callId: bigint
   readonly reserveMicro: Microcredits
-  readonly availableMicro: Microcredits
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -73,7 +72,6 @@ export function asyncAnswerOf(invocation: Invocation, task: MadeTask, billing: J
       'content-type': JSON_TYPE,
       'cache-control': 'no-store',
       ...heldHeaders(task),
-      'x-credits-available-micro': String(task.availableMicro),
       ...(typeof pollUrl === 'string' ? { location: pollUrl } : {}),
     },
     body: JSON.stringify({ ...head(invocation), mode: 'async', data: task.view, billing }),

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Person, readAnswer, startTestApp, type TestApp } from '../../test/app.ts'
 import type { JsonObject } from '../providers/provider.ts'
-import { capability, operation, startUpstream, saying, type Upstream } from './upstream.fixture.ts'
+import { capability, operation, saying, startUpstream, type Upstream } from './upstream.fixture.ts'
 
 let app: TestApp
 let upstream: Upstream

@@ -191,22 +191,23 @@ function readPayers({ db, onTrouble }: InvokeDeps, callId: bigint): Promise<stor
 async function startTask(deps: InvokeDeps, invocation: Invocation, asked: Asked, hold: Charge): Promise<Answer> {
   const { served, caller, requestId } = invocation
   const { capability, version, operation } = served
+  const { price } = operation
   const task = await deps.createTask({
     caller,
     requestId,
     capabilitySlug: capability.slug,
     capabilityVersion: version.version,
-    category: 'capability',
-    subject: subjectOf(served),
-    holdMicro: hold.micro,
-    detail: priceSnapshot(served, hold),
-    job: { slug: capability.slug, version: version.version, operation: operation.slug, input: asked.input },
-    request: { operation: operation.slug, input: asked.input },
+    request: { capability_version: version.version, operation: operation.slug, input: asked.input },
+    // the version is frozen, so its name says which price this is
+    price: {
+      version: 1,
+      unit: price.kind === 'fixed' ? 'call' : price.unit,
+      unitMicro: price.micro,
+      units: hold.units ?? 1,
+    },
     webhookUrl: asked.webhookUrl,
-    recommendedPollIntervalMs: operation.pollIntervalMs,
-    etaHintSeconds: operation.etaSeconds,
+    etaSeconds: operation.etaSeconds,
   })
   const payers = await readPayers(deps, task.callId)
-  const billing = billingOf({ caller, call: task, settled: undefined, payers })
-  return asyncAnswerOf(invocation, task, billing)
+  return asyncAnswerOf(invocation, task, billingOf({ caller, call: task, settled: undefined, payers }))
 }

@@ -8,19 +8,17 @@ export interface TaskRequest {
   readonly requestId: string
   readonly capabilitySlug: string
   readonly capabilityVersion: string
-  /** Of the hold, for statements. */
-  readonly category: string
-  readonly subject: string
-  readonly holdMicro: Microcredits
-  /** Price snapshot, kept with the hold. Never the input. */
-  readonly detail: JsonObject
-  /** Handed back to `runJob`, in whichever process the task is done. */
-  readonly job: JsonObject
-  /** What the task shows as its request. */
+  /** What the task shows as its request; handed back to `runJob`, in whichever process the work is done. */
   readonly request: JsonObject
+  /** What is held, as units; charged when the work counts none. */
+  readonly price: {
+    readonly version: number
+    readonly unit: string
+    readonly unitMicro: Microcredits
+    readonly units: number
+  }
   readonly webhookUrl: string | undefined
-  readonly recommendedPollIntervalMs: number
-  readonly etaHintSeconds: number
+  readonly etaSeconds: number
 }
 
 /** A task that was just made, its hold durable. */
@@ -29,7 +27,6 @@ export interface MadeTask {
   readonly view: JsonObject
   readonly callId: bigint
   readonly reserveMicro: Microcredits
-  readonly availableMicro: Microcredits
 }
 
 /** Makes tasks: implemented by the room of tasks, passed in by app. Refuses as openCall does. */

@@ -51,7 +51,8 @@ export async function startUpstream(): Promise<Upstream> {
   return upstream
 }
 
-const TEXT = '{ type: object, required: [text], additionalProperties: false, properties: { text: { type: string, maxLength: 100 } } }'
+const TEXT =
+  '{ type: object, required: [text], additionalProperties: false, properties: { text: { type: string, maxLength: 100 } } }'
 
 /** YAML of one operation with a fixed price of 500 microcredits, unless `more` says otherwise. */
 export const operation = (slug: string, more: Readonly<Record<string, string>> = {}): string => {

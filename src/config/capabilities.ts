@@ -173,7 +173,7 @@ function checkUpstream(
       refuse(upstream.headers_env, header, `the header \`${header}\` cannot be set.`, 'Remove it.')
       continue
     }
-    const secret = namedSecret({ variable, ...from, pattern: /^[ -~]+$/, owner: 'capability' }, (problem, fix) =>
+    const secret = namedSecret({ variable, ...from, pattern: /^[ -~]+$/, remove: 'the capability' }, (problem, fix) =>
       refuse(upstream.headers_env, header, problem, fix),
     )
     if (secret !== undefined) secrets[header.toLowerCase()] = secret

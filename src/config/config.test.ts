@@ -88,7 +88,7 @@ describe('loadConfig', () => {
       bodyBytes: 1_048_576,
       chatBodyBytes: 8_388_608,
     })
-    expect(Object.values(secrets)).toEqual([undefined, undefined, {}, {}, {}, {}])
+    expect(Object.values(secrets)).toEqual([undefined, undefined, {}, {}, {}, {}, undefined])
   })
 
   test('production takes the public limits, and every address', () => {

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { type CapabilityConfig, readCapabilities } from './capabilities.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
+import { type MediaModelConfig, readMediaModels } from './media-models.ts'
 import { type ModelConfig, readModels } from './models.ts'
 import { type OidcConfig, readOidc } from './oidc.ts'
 import { isLoopback } from './parsers.ts'
@@ -9,6 +10,7 @@ import { type PaymentsConfig, readPayments } from './payments.ts'
 import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
+import { type AccessKey, type OutgoingConfig, type ResultsConfig, readResults } from './results.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -38,9 +40,13 @@ export interface Config {
   readonly models: readonly ModelConfig[]
   readonly capabilities: readonly CapabilityConfig[]
   readonly mcp: McpConfig
+  /** What makes pictures and films. */
+  readonly mediaModels: readonly MediaModelConfig[]
   readonly payments: PaymentsConfig
   /** How owners sign in. */
   readonly oidc: OidcConfig
+  readonly results: ResultsConfig
+  readonly outgoing: OutgoingConfig
   readonly limits: Limits
 }
 
@@ -60,6 +66,9 @@ export interface Limits {
   readonly queueOperationsMax: number
   readonly bodyBytes: number
   readonly chatBodyBytes: number
+  readonly mediaBodyBytes: number
+  /** Worked on at once by one process. */
+  readonly concurrentTasks: number
 }
 
 /** What must never be logged, shown or stored. Kept apart from Config so that no dump of settings can hold it. */
@@ -76,6 +85,8 @@ export interface Secrets {
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
+  /** undefined: results are kept in the data folder. */
+  readonly resultsKey: AccessKey | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -111,10 +122,12 @@ export function loadConfig({
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
   const capabilities = readCapabilities(file, raw, readFile)
+  const media = readMediaModels(file, now)
   const payments = readPayments(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
+  const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, capabilities, payments, oidc]
+  const parts = [file, providers, models, media, capabilities, payments, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   problems.push(
     ...contradictions({
@@ -144,8 +157,11 @@ export function loadConfig({
     models: models.models,
     capabilities: capabilities.capabilities,
     mcp: { allowedHosts: file.content.mcp.allowed_hosts, allowedOrigins: file.content.mcp.allowed_origins },
+    mediaModels: media.mediaModels,
     payments: payments.payments,
     oidc: oidc.oidc,
+    results: results.results,
+    outgoing: results.outgoing,
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {
@@ -155,6 +171,7 @@ export function loadConfig({
     capabilityHeaders: capabilities.capabilityHeaders,
     rpcUrls: payments.rpcUrls,
     oidcClientSecrets: oidc.clientSecrets,
+    resultsKey: results.accessKey,
   }
   return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
@@ -238,7 +255,7 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
 /** Demo providers and models: made-up answers that would be charged for. */
 function demoOffers(file: CheckedFile): Problem[] {
   const fix = 'Remove it, or set `allow_demo: true`.'
-  const { providers, models, capabilities } = file.content
+  const { providers, models, media_models, capabilities } = file.content
   return [
     ...capabilities
       .filter((capability) => capability.enabled && capability.upstream.kind === 'demo')
@@ -254,7 +271,7 @@ function demoOffers(file: CheckedFile): Problem[] {
         problem: `\`${name}\` is a demo provider.`,
         fix,
       })),
-    ...models
+    ...[...models, ...media_models]
       .filter((model) => model.enabled && model.id.startsWith('demo'))
       .map((model) => ({
         where: file.place(model, 'id'),
@@ -275,6 +292,8 @@ function readLimits(file: CheckedFile, mode: Mode): Limits {
     queueOperationsMax: limits.queue_operations_max,
     bodyBytes: limits.body_bytes,
     chatBodyBytes: limits.chat_body_bytes,
+    mediaBodyBytes: limits.media_body_bytes,
+    concurrentTasks: limits.concurrent_tasks,
   }
 }
 

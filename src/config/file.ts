@@ -58,9 +58,18 @@ function usable(value: unknown): ConfigurationFile {
     models: part('models', []),
     capabilities: part('capabilities', []),
     mcp: part('mcp', { allowed_hosts: [], allowed_origins: [] }),
+    media_models: part('media_models', []),
     payments: part('payments', { assets: {} }),
     oidc: part('oidc', { providers: {}, require_invitation: false }),
-    limits: part('limits', { queue_operations_max: 1, body_bytes: 1, chat_body_bytes: 1 }),
+    results: part('results', { keep_days: 1, image_bytes_max: 1, video_bytes_max: 1, fetch_timeout_ms: 1 }),
+    outgoing: part('outgoing', {}),
+    limits: part('limits', {
+      queue_operations_max: 1,
+      body_bytes: 1,
+      chat_body_bytes: 1,
+      media_body_bytes: 1,
+      concurrent_tasks: 1,
+    }),
   } as ConfigurationFile
 }
 

@@ -80,14 +80,17 @@ export function readProviders(
   return { providers, providerKeys, problems }
 }
 
-/** The secret in the variable that the file names; what is wrong with it goes to `refuse`. */
+/**
+ * The secret in the variable that the file names; what is wrong with it goes to `refuse`. `remove` is what could be
+ * left out instead.
+ */
 export function namedSecret(
   {
     variable,
     raw,
     readFile,
     pattern = /^[!-~]+$/,
-    owner = 'provider',
+    remove = 'the provider',
   }: {
     variable: string
     raw: RawEnvironment
@@ -95,7 +98,7 @@ export function namedSecret(
     /** What the secret may be made of; a whole header value may have spaces. */
     pattern?: RegExp
     /** What could be removed instead. */
-    owner?: string
+    remove?: string
   },
   refuse: (problem: string, fix: string) => void,
 ): string | undefined {
@@ -107,7 +110,7 @@ export function namedSecret(
   const found = readSecret(raw, readFile, variable)
   if ('problem' in found) refuse(`${found.where}: ${found.problem}`, found.fix)
   else if (!found.value)
-    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove the ${owner}.`)
+    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove ${remove}.`)
   else if (!pattern.test(found.value)) refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
   else return found.value
   return undefined

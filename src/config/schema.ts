@@ -11,9 +11,11 @@ import {
   Timeout,
   Tokens,
 } from './schema-fields.ts'
+import { MediaModels } from './schema-media.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Oidc } from './schema-oidc.ts'
 import { Payments } from './schema-payments.ts'
+import { Outgoing, Results } from './schema-results.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -234,6 +236,16 @@ export const Limits = Keys(
     }),
     body_bytes: Bytes('The largest request body.', 1_048_576),
     chat_body_bytes: Bytes('The largest body of a chat call.', 8_388_608),
+    media_body_bytes: Bytes(
+      'The largest body that asks for a picture or a film, its own pictures included.',
+      31_457_280,
+    ),
+    concurrent_tasks: Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 64,
+      description: 'Tasks that one process works on at once. Others wait; none is refused.',
+    }),
   },
   { default: {}, description: 'Limits. Money limits are budgets of accounts and keys, not here.' },
 )
@@ -258,10 +270,13 @@ export const ConfigurationFile = Keys(
       maxItems: 1000,
       description: 'What clients can call, and what it costs.',
     }),
+    media_models: MediaModels,
     capabilities: Capabilities,
     mcp: Mcp,
     payments: Payments,
     oidc: Oidc,
+    results: Results,
+    outgoing: Outgoing,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },

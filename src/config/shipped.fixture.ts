@@ -7,6 +7,8 @@ export const exampleKeys = {
   ANTHROPIC_API_KEY: 'sk-planted-anthropic',
   GOOGLE_CLIENT_SECRET: 'planted-google',
   WEATHER_AUTHORIZATION: 'Bearer planted-weather',
+  S3_ACCESS_KEY_ID: 'planted-access-key',
+  S3_SECRET_ACCESS_KEY: 'planted-secret-access-key',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
 }
 
@@ -17,7 +19,7 @@ export function shipped(): string {
 
 /** The same with its commented-out examples and keys put into force: comment lines of the form `# key: ...`. */
 export function shippedWithExamples(): string {
-  return shipped().replace(/^( *)# ( *(?:- )?[a-z_-]+:(?: .*)?)$/gm, (line, indent, code) =>
+  return shipped().replace(/^( *)# ( *(?:- )?[a-z0-9_-]+:(?: .*)?)$/gm, (line, indent, code) =>
     line.includes('yaml-language-server') ? line : `${indent}${code}`,
   )
 }

@@ -54,6 +54,10 @@ export type OrderStatus = "completed" | "confirming" | "expired" | "pending" | "
 
 export type ResolutionKind = "captured" | "voided";
 
+export type TaskAttemptState = "accepted" | "ended" | "intended" | "lost" | "refused";
+
+export type TaskState = "canceled" | "fail" | "generating" | "queuing" | "success" | "waiting";
+
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
 export type TransferKind = "capture" | "expiry" | "grant" | "refund";
@@ -490,6 +494,68 @@ export interface SystemAccounts {
   name: string;
 }
 
+export interface TaskAttempts {
+  cancel_asked_at: Timestamp | null;
+  ended_at: Timestamp | null;
+  id: string;
+  message: string | null;
+  model: string;
+  n: number;
+  provider: string;
+  provider_job_id: string | null;
+  provider_memo: string | null;
+  retry_after_ms: number | null;
+  retryable: boolean | null;
+  state: Generated<TaskAttemptState>;
+  status: number | null;
+  submitted_at: Generated<Timestamp>;
+  task_id: string;
+}
+
+export interface Tasks {
+  account_id: bigint;
+  cancel_requested_at: Timestamp | null;
+  capability_slug: Generated<string>;
+  capability_version: Generated<string>;
+  completed_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+  due_at: Generated<Timestamp>;
+  end_micro: bigint | null;
+  end_state: TaskState | null;
+  end_usage: Json | null;
+  error_code: string | null;
+  error_message: string | null;
+  eta_seconds: number;
+  held: Generated<boolean>;
+  hold_id: bigint;
+  id: string;
+  lease_process: bigint | null;
+  lease_until: Timestamp | null;
+  model: string;
+  outbox_id: bigint | null;
+  price: Json;
+  progress: Generated<number>;
+  request: Json;
+  request_id: string;
+  reserve_micro: bigint;
+  result: Json | null;
+  runner: string;
+  state: Generated<TaskState>;
+  timeout_ms: number;
+  type: string;
+  unknown_at: Timestamp | null;
+  updated_at: Generated<Timestamp>;
+  version: Generated<number>;
+  webhook_url: string | null;
+}
+
+export interface TaskUploads {
+  bytes: Buffer;
+  content_type: string;
+  n: number;
+  task_id: string;
+}
+
 export interface Transfers {
   account_id: bigint;
   amount_micro: bigint;
@@ -546,5 +612,8 @@ export interface DB {
   settlements: Settlements;
   signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
+  task_attempts: TaskAttempts;
+  task_uploads: TaskUploads;
+  tasks: Tasks;
   transfers: Transfers;
 }

@@ -71,7 +71,7 @@ function operation(route: Route, id: string, schemas: Map<string, unknown>): Jso
     ...(route.extension ? { 'x-extension': true } : {}),
     security: security[route.access],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body && route.method !== 'GET' ? { requestBody: requestBody(route.body, schemas) } : {}),
+    ...(route.body && route.method !== 'GET' ? { requestBody: requestBody(route, schemas) } : {}),
     responses: responses(route, schemas),
   }
 }
@@ -117,11 +117,12 @@ function headerParameters(route: Route): Json[] {
   ]
 }
 
-function requestBody(body: unknown, schemas: Map<string, unknown>): Json {
+function requestBody({ body, fromForm }: Route, schemas: Map<string, unknown>): Json {
   const { required = [] } = body as { required?: string[] }
+  const schema = component(body, schemas)
   return {
     required: required.length > 0,
-    content: { 'application/json': { schema: component(body, schemas) } },
+    content: { 'application/json': { schema }, ...(fromForm ? { 'multipart/form-data': { schema } } : {}) },
   }
 }
 

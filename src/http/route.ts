@@ -54,6 +54,10 @@ export interface Route {
   /** The body; unknown members are refused. Absent: the endpoint takes none, and a body is refused unless empty. */
   readonly body?: TSchema
   readonly bodyLimit?: number
+  /** Takes multipart/form-data too: makes the JSON body of it, which `body` then checks. Absent: refused. */
+  readonly fromForm?: (form: FormData) => Promise<unknown>
+  /** Keeps the text of the body for the handler, whose signature is over it, as `request.bodyText`. */
+  readonly keepsText?: true
   /** The reply by status; a declared reply is a whitelist of fields. */
   readonly replies: Readonly<Record<number, TSchema | { readonly description: string; readonly contentType: string }>>
   /** Refusals of this endpoint besides those that its access and body imply. A test holds handlers to it. */

@@ -54,6 +54,8 @@ declare module 'fastify' {
     route_: Route | undefined
     caller_: Caller | undefined
     faultCode: string | undefined
+    /** Of routes that keep it. */
+    bodyText: string | undefined
   }
 }
 
@@ -85,8 +87,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('route_', undefined)
   app.decorateRequest('caller_', undefined)
   app.decorateRequest('faultCode', undefined)
+  app.decorateRequest('bodyText', undefined)
 
-  parseJsonBodies(app)
+  parseBodies(app)
   // an expectation that nobody knows is left unmet instead of being refused without a body
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onRequest', (request, reply, done) => {
@@ -197,18 +200,37 @@ function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void 
   }
 }
 
-/** JSON by our rules: an empty body is no body, whatever the content type says. */
-function parseJsonBodies(app: FastifyInstance): void {
+/** JSON by our rules: an empty body is no body, whatever the content type says. Forms where a route takes them. */
+function parseBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   const parser = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser(['application/json', 'text/json'], { parseAs: 'string' }, (request, text, done) => {
     if (text.length === 0) return done(null, undefined)
+    if (request.route_?.keepsText) request.bodyText = text as string
     void parser(request, text as string, done)
   })
+  app.addContentTypeParser(
+    'multipart/form-data',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (bytes.length === 0) return undefined
+      const fromForm = request.route_?.fromForm
+      if (!fromForm) throw new Fault('unsupported_media_type')
+      return fromForm(await readForm(request.headers['content-type'] ?? '', bytes))
+    },
+  )
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
     if (text.length === 0) return done(null, undefined)
     done(new Fault('unsupported_media_type'))
   })
+}
+
+async function readForm(contentType: string, bytes: Buffer): Promise<FormData> {
+  try {
+    return await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData()
+  } catch (cause) {
+    throw new Fault('invalid_body', { message: 'The body is no multipart form.', cause })
+  }
 }
 
 /** Turns whatever was thrown into the documented body. */

@@ -39,7 +39,8 @@ export const SignedIn = Type.Object(
       {
         access_token: Type.String({ description: 'Send it as Authorization: Bearer' }),
         refresh_token: Type.String({
-          description: 'Exchange it once for new tokens: POST /v1/auth/refresh',
+          description:
+            'Exchange it once for new tokens: POST /v1/auth/refresh. "" for a page that sent x-farebox-session: cookie, whose browser keeps it',
         }),
         api_key: Type.String({
           description: 'The account\'s first API key, in the one answer that made it; else ""',
@@ -54,10 +55,11 @@ export const SignedIn = Type.Object(
   { additionalProperties: false },
 )
 
-/** The answer of a sign-in or refresh of this account. */
+/** The answer of a sign-in or refresh of this account. `keep` may put the refresh token elsewhere and gives what the body shows. */
 export async function signedIn(
   db: Database,
   answer: { accountId: bigint; pair: TokenPair; apiKey: string | undefined; requestId: string },
+  keep: (refreshToken: string) => string,
 ): Promise<Static<typeof SignedIn>> {
   const account = await find(db, answer.accountId)
   assert(account, `account ${answer.accountId} has a session and no row`)
@@ -65,7 +67,7 @@ export async function signedIn(
     account: accountView(account),
     tokens: {
       access_token: answer.pair.accessToken,
-      refresh_token: answer.pair.refreshToken,
+      refresh_token: keep(answer.pair.refreshToken),
       api_key: answer.apiKey ?? '',
       expires_in: tokenKinds.access.lifetimeSeconds,
       token_type: 'Bearer',

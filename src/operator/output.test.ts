@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { systemClock } from '../kernel/clock.ts'
 import { parseCredits, parseExpiry } from './options.ts'
 import { age, amount, fields, print, table } from './output.ts'
@@ -57,11 +57,17 @@ test('an expiry is a span, a day or a time, to the second; Credits are exact', (
 })
 
 test('work that takes longer than a second is seen to be running, on stderr', async () => {
+  vi.useFakeTimers()
   let seen = ''
-  await withProgress(
-    { writeError: (text) => (seen += text) },
-    'counting',
-    () => new Promise((resolve) => setTimeout(resolve, 1200)),
-  )
-  expect(seen).toBe('… counting (1 s)\n')
+  const work = Promise.withResolvers<void>()
+  const done = withProgress({ writeError: (text) => (seen += text) }, 'counting', () => work.promise)
+  await vi.advanceTimersByTimeAsync(999)
+  expect(seen).toBe('')
+  await vi.advanceTimersByTimeAsync(1001)
+  expect(seen).toBe('… counting (1 s)\n… counting (2 s)\n')
+  work.resolve()
+  await done
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(seen).toBe('… counting (1 s)\n… counting (2 s)\n')
+  vi.useRealTimers()
 })

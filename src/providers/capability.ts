@@ -13,8 +13,6 @@ export interface OperationCall {
   readonly callId: string
   /** Aborted when the server must end. */
   readonly signal: AbortSignal
-  /** Told how far an asynchronous call is, from 0 to 1. */
-  readonly onProgress?: (part: number) => void
 }
 
 /**

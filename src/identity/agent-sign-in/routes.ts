@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { clientAddress } from '../../http/client-address.ts'
 import { Closed, Integer } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
+import { keepRefreshToken } from '../../http/session-cookie.ts'
 import { SignedIn, signedIn } from '../sign-in.ts'
 import { type AgentSignInDeps, challengeAgent, signInAgent } from './service.ts'
 
@@ -44,35 +45,41 @@ export function agentSignInRoutes(deps: AgentSignInDeps): Route[] {
         }
       },
     }),
-    route({
-      method: 'POST',
-      path: '/v1/auth/verify',
-      summary: 'Sign an Agent in by the signature of its challenge; an unknown wallet becomes an account.',
-      tag: 'Sign-in',
-      access: 'public',
-      limit: 'auth',
-      body: Closed({
-        challenge_id: Type.String(),
-        signature: Type.String({ description: '65 bytes as hex, with or without 0x' }),
-      }),
-      replies: { 200: SignedIn },
-      refuses: [
-        'invalid_challenge',
-        'invalid_signature',
-        'owner_wallet_not_allowed',
-        'account_banned',
-        'account_deactivated',
-      ],
-      handle: async ({ body, request, requestId, reply }) => {
-        reply.header('cache-control', 'no-store')
-        const answer = {
-          challengeId: body.challenge_id,
-          signature: body.signature,
-          device: request.headers['user-agent'],
-          address: clientAddress(request),
-        }
-        return signedIn(deps.db, { ...(await signInAgent(deps, answer)), requestId })
-      },
-    }),
+    verifyRoute(deps),
   ]
+}
+
+function verifyRoute(deps: AgentSignInDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/v1/auth/verify',
+    summary: 'Sign an Agent in by the signature of its challenge; an unknown wallet becomes an account.',
+    tag: 'Sign-in',
+    access: 'public',
+    limit: 'auth',
+    body: Closed({
+      challenge_id: Type.String(),
+      signature: Type.String({ description: '65 bytes as hex, with or without 0x' }),
+    }),
+    replies: { 200: SignedIn },
+    refuses: [
+      'invalid_challenge',
+      'invalid_signature',
+      'owner_wallet_not_allowed',
+      'account_banned',
+      'account_deactivated',
+    ],
+    handle: async ({ body, request, requestId, reply }) => {
+      reply.header('cache-control', 'no-store')
+      const answer = {
+        challengeId: body.challenge_id,
+        signature: body.signature,
+        device: request.headers['user-agent'],
+        address: clientAddress(request),
+      }
+      return signedIn(deps.db, { ...(await signInAgent(deps, answer)), requestId }, (token) =>
+        keepRefreshToken({ request, reply, publicUrl: deps.publicUrl() }, token),
+      )
+    },
+  })
 }

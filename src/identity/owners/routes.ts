@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { Closed } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
+import { keepRefreshToken } from '../../http/session-cookie.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { SignedIn, signedIn } from '../sign-in.ts'
 import { cookieCleared, cookiesFor, holdsCookie, ownPath } from './browser.ts'
@@ -166,7 +167,9 @@ function exchangeRoute(deps: OwnerRoutesDeps): Route {
         code: body.code,
         device: request.headers['user-agent'],
       })
-      return signedIn(deps.db, { ...owner, apiKey: undefined, requestId })
+      return signedIn(deps.db, { ...owner, apiKey: undefined, requestId }, (token) =>
+        keepRefreshToken({ request, reply, publicUrl: deps.publicUrl() }, token),
+      )
     },
   })
 }
@@ -200,7 +203,9 @@ function registerRoute(deps: OwnerRoutesDeps): Route {
         invitationCode: body.invitation_code,
         device: request.headers['user-agent'],
       })
-      return signedIn(deps.db, { ...owner, apiKey: undefined, requestId })
+      return signedIn(deps.db, { ...owner, apiKey: undefined, requestId }, (token) =>
+        keepRefreshToken({ request, reply, publicUrl: deps.publicUrl() }, token),
+      )
     },
   })
 }

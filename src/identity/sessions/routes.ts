@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { Closed, Empty, IdParameter, Integer, integer, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
+import { cookieRefreshToken, forgetRefreshToken, keepRefreshToken, wantsCookie } from '../../http/session-cookie.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { SignedIn, signedIn } from '../sign-in.ts'
 import { endSessions, logout, refresh, type SessionDeps } from './service.ts'
@@ -18,13 +19,18 @@ const Session = Closed({
   current: Type.Boolean({ description: 'The session of this request' }),
 })
 
+/** What the endpoints of sessions need from outside. */
+export interface SessionRoutesDeps extends SessionDeps {
+  readonly publicUrl: () => string
+}
+
 /** Endpoints of sessions (spec 3.6, 4.3). */
-export function sessionRoutes(deps: SessionDeps): Route[] {
+export function sessionRoutes(deps: SessionRoutesDeps): Route[] {
   return [...tokenRoutes(deps), ...ownRoutes(deps)]
 }
 
 /** For whoever holds a refresh token. */
-function tokenRoutes(deps: SessionDeps): Route[] {
+function tokenRoutes(deps: SessionRoutesDeps): Route[] {
   return [
     route({
       method: 'POST',
@@ -33,16 +39,22 @@ function tokenRoutes(deps: SessionDeps): Route[] {
       tag: 'Sign-in',
       access: 'public',
       limit: 'auth',
-      body: Closed({ refresh_token: Type.String() }),
+      body: Closed({
+        refresh_token: Type.Optional(Type.String({ description: 'Left out only by pages whose browser keeps it' })),
+      }),
       replies: { 200: SignedIn },
       refuses: ['invalid_refresh_token', 'refresh_token_reused', 'account_banned', 'account_deactivated'],
-      handle: async ({ body, requestId, reply }) => {
+      handle: async ({ body, requestId, request, reply }) => {
         reply.header('cache-control', 'no-store')
-        return signedIn(deps.db, {
-          ...(await refresh(deps, body.refresh_token)),
-          apiKey: undefined,
-          requestId,
-        })
+        if (body.refresh_token === undefined && !wantsCookie(request))
+          throw new Fault('missing_field', {
+            message: 'The field refresh_token is required.',
+            fields: { field: 'refresh_token' },
+          })
+        const presented = body.refresh_token ?? cookieRefreshToken(request) ?? ''
+        const renewed = { ...(await refresh(deps, presented)), apiKey: undefined, requestId }
+        const keeping = { request, reply, publicUrl: deps.publicUrl() }
+        return signedIn(deps.db, renewed, (token) => keepRefreshToken(keeping, token))
       },
     }),
     route({
@@ -56,8 +68,9 @@ function tokenRoutes(deps: SessionDeps): Route[] {
       body: Closed({ refresh_token: Type.Optional(Type.String()) }),
       replies: { 200: Done },
       refuses: ['invalid_refresh_token'],
-      handle: async ({ body, requestId }) => {
-        await logout(deps, body.refresh_token ?? '')
+      handle: async ({ body, requestId, request, reply }) => {
+        await logout(deps, body.refresh_token ?? cookieRefreshToken(request) ?? '')
+        if (wantsCookie(request)) forgetRefreshToken(reply, deps.publicUrl())
         return { ok: true, request_id: requestId }
       },
     }),

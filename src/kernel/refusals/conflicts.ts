@@ -2,6 +2,13 @@ import type { Refusal } from './refusal.ts'
 
 /** 409: what is there already, or in another state. */
 export const conflicts = {
+  task_canceled: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Task canceled',
+    message: 'The task was canceled before it was finished.',
+    fix: 'Make another task. GET /v1/tasks shows what this one cost.',
+  },
   idempotency_conflict: {
     status: 409,
     type: 'conflict_error',

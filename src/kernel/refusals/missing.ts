@@ -44,6 +44,13 @@ export const missingThings = {
     message: 'There is no such call.',
     fix: 'GET /v1/calls lists the calls of this account.',
   },
+  task_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Task not found',
+    message: 'There is no such task.',
+    fix: 'GET /v1/tasks lists the tasks of this account.',
+  },
   api_key_not_found: {
     status: 404,
     type: 'not_found_error',

@@ -38,6 +38,13 @@ export const serviceFailures = {
       'The provider did not answer in time. Its usage is unknown, so the hold stays until the operator resolves it.',
     fix: 'Keep the request id; GET /v1/calls?status=usage_unknown lists the call until it is resolved.',
   },
+  task_running: {
+    status: 504,
+    type: 'upstream_error',
+    phrase: 'Task still running',
+    message: 'The task is not finished yet and goes on.',
+    fix: 'Poll the poll_url of the error for its result; do not send the request again.',
+  },
   usage_unknown: {
     status: 409,
     type: 'conflict_error',

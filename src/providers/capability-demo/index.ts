@@ -5,9 +5,8 @@ import type { JsonObject } from '../provider.ts'
 
 type Demo = (call: OperationCall) => Promise<OperationOutcome> | OperationOutcome
 
-/** How often a report says how far it is, and after how long each time. */
-const REPORT_STEPS = 4
-const REPORT_STEP_MS = 250
+/** How long a report takes. */
+const REPORT_MS = 500
 
 /** The built-in demos, by the path that farebox.yaml names. They answer offline, the same for the same input. */
 const demos: Readonly<Record<string, Demo>> = {
@@ -25,13 +24,10 @@ const demos: Readonly<Record<string, Demo>> = {
     const digest = createHash('sha256').update(textOf(input)).digest('hex')
     return answer({ sha256: digest, receipt: `demo-${callId}-${digest.slice(0, 8)}` })
   },
-  '/report': async ({ input, signal, onProgress }) => {
+  '/report': async ({ input, signal }) => {
     const words = wordsOf(textOf(input))
-    for (let step = 1; step <= REPORT_STEPS; step++) {
-      const interrupted = await pause(REPORT_STEP_MS, false, { signal }).catch(() => true)
-      if (interrupted) return { kind: 'lost', message: 'The demo was interrupted.' }
-      onProgress?.(step / REPORT_STEPS)
-    }
+    const interrupted = await pause(REPORT_MS, false, { signal }).catch(() => true)
+    if (interrupted) return { kind: 'lost', message: 'The demo was interrupted.' }
     const counts = Object.entries(Object.groupBy(words, (word) => word.toLowerCase()))
       .map(([word, found]) => ({ word, count: found?.length ?? 0 }))
       .sort((a, b) => b.count - a.count || (a.word < b.word ? -1 : 1))
