@@ -75,11 +75,12 @@ export const capability = (
   baseUrl: string,
   versions: Readonly<Record<string, readonly string[]>>,
   more = '',
+  timeoutMs = 30_000,
 ): string => `  - slug: ${slug}
     name: Test of ${slug}
     category: tests
     tags: [one, two]
-${more}    upstream: { kind: http, base_url: "${baseUrl}", headers: { x-kind: test }, headers_env: { authorization: UPSTREAM_AUTHORIZATION }, timeout_ms: 2000, max_response_bytes: 2048 }
+${more}    upstream: { kind: http, base_url: "${baseUrl}", headers: { x-kind: test }, headers_env: { authorization: UPSTREAM_AUTHORIZATION }, timeout_ms: ${timeoutMs}, max_response_bytes: 2048 }
     versions:
 ${Object.entries(versions)
   .map(([version, operations]) => `      - { version: ${version}, operations: [${operations.join(', ')}] }`)
