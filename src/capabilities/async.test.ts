@@ -43,7 +43,7 @@ async function ended({ json }: Answer): Promise<JsonObject> {
         task = (await readAnswer(answer)).json
         return (task.billing as JsonObject | undefined)?.status
       },
-      { timeout: 15_000 },
+      { timeout: 30_000 },
     )
     .not.toBe('reserved')
   return task

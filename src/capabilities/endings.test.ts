@@ -140,5 +140,7 @@ test('an answer is charged although its caller has left', async () => {
   left.abort()
   expect(await call).toBe('left')
   answerNow()
-  await expect.poll(() => app.balance(person)).toEqual({ postedMicro: 10_000_000n - 500n, heldMicro: 0n })
+  await expect
+    .poll(() => app.balance(person), { timeout: 30_000 })
+    .toEqual({ postedMicro: 10_000_000n - 500n, heldMicro: 0n })
 })

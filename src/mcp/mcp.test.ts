@@ -145,7 +145,7 @@ describe('a tool of an operation', () => {
     expect(content(result)).toMatchObject({ mode: 'async', billing: { status: 'reserved' } })
     const { task_id: id } = content(result).data as JsonObject
     await expect
-      .poll(async () => content(await call('get_task', { task_id: id, wait: 2 })), { timeout: 15_000 })
+      .poll(async () => content(await call('get_task', { task_id: id, wait: 2 })), { timeout: 30_000 })
       .toMatchObject({ state: 'success', result: { data: { text: 'pong' } } })
     expect(content(await call('get_task', { task_id: 'none' })).code).toBe('task_not_found')
   })

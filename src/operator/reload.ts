@@ -36,11 +36,12 @@ export async function reloadServers(around: ProgramSurroundings, options: { json
 
 async function askAll(around: ProgramSurroundings, db: Database): Promise<Outcome[]> {
   const running = await runningProcesses(db)
-  const here = running.filter(({ host }) => host === around.host)
+  // one that was killed a moment ago gave signs of life, too
+  const here = running.filter(({ host, pid }) => host === around.host && around.isRunning(pid))
   if (here.length === 0)
     throw new OperatorFault(
       exitCodes.failed,
-      running.length === 0
+      running.every(({ host }) => host === around.host)
         ? 'No server runs on this database. It reads the file when it starts.'
         : `No server of this database runs on this host. Run this on ${[...new Set(running.map(({ host }) => host))].join(', ')}.`,
     )
@@ -53,11 +54,12 @@ async function askAll(around: ProgramSurroundings, db: Database): Promise<Outcom
     await pause(ASK_EVERY_MS)
     loads = await loadsAfter(db, ids, before)
   }
-  return running.map(({ id, host, pid }): Outcome => {
+  const asked = running.filter(({ id, host }) => host !== around.host || ids.includes(id))
+  return asked.map(({ id, host, pid }): Outcome => {
     const load = loads.find(({ processId }) => processId === id)
     const process = { process_id: id, host, pid }
     if (load) return { ...process, outcome: load.outcome, lines: load.lines }
-    return { ...process, outcome: host === around.host ? 'silent' : 'elsewhere', lines: [] }
+    return { ...process, outcome: ids.includes(id) ? 'silent' : 'elsewhere', lines: [] }
   })
 }
 
