@@ -306,9 +306,9 @@ export const framesOf = (text: string): JsonObject[] =>
     .filter((event) => event.startsWith('data: '))
     .map((event) => (event === 'data: [DONE]' ? { done: true } : (JSON.parse(event.slice(6)) as JsonObject)))
 
-/** Waits until a condition holds, asked again after each turn; fails after two seconds. */
+/** Waits until a condition holds, asked again every few milliseconds; fails after half a minute, which only a broken program or machine takes. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
+  for (const deadline = performance.now() + 30_000; performance.now() < deadline; ) {
     if (await condition()) return
     await new Promise((resolve) => setTimeout(resolve, 5))
   }

@@ -32,6 +32,7 @@ const programs = join(project, 'node_modules', '.bin')
 const tallies = [
   await check('format and lint', 'biome', ['check', '.']),
   await check('types', 'tsc', ['--noEmit']),
+  await check('types of the console', 'tsc', ['--noEmit', '-p', 'console']),
   await tests(),
 ]
 const sum = (member: keyof Tally): number => tallies.reduce((total, tally) => total + tally[member], 0)

@@ -1,4 +1,5 @@
 import { type Config, loadConfig, type Secrets } from '../config/config.ts'
+import { buildConsole } from '../console/files.ts'
 import { type App, createApp } from './app.ts'
 import { createLogger, inTurns } from './logger.ts'
 
@@ -23,6 +24,11 @@ export async function serve(
   // asked while it starts, a server reads the file in any case
   let reload = (): void => undefined
   around.onReload(() => reload())
+  await buildConsole().then(
+    (built) => built && logger.info('built the console'),
+    (error: unknown) =>
+      logger.warn({ error }, 'the console could not be built: run npm ci. The API is served all the same'),
+  )
   const app = await createApp({ ...around, ...settings, logger })
   const metricsServer =
     config.metricsPort === undefined ? undefined : await listenForMetrics(app, config.host, config.metricsPort)

@@ -3,6 +3,7 @@ import { creditRoutes } from '../billing/credits/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
 import { capabilityRoutes } from '../capabilities/routes.ts'
 import { operationTools } from '../capabilities/tools.ts'
+import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
@@ -90,6 +91,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
       operations: () => operationTools(core.offer.capabilities()),
       onTrouble: core.onTrouble,
     }),
+    ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version }),
     ...healthRoutes({
       db,

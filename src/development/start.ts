@@ -194,6 +194,7 @@ function welcome(baseUrl: string, dataFolder: string, { owner, agent }: People):
   return `
   API      ${baseUrl}/v1
   Docs     ${baseUrl}/docs
+  Console  ${baseUrl}/console
   Metrics  ${baseUrl}/metrics
   Keys     ${join(dataFolder, 'dev.json')} has the owner's and the Agent's keys and wallets (development only)
 

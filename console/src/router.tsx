@@ -1,0 +1,56 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
+import { Frame } from './ui/frame.tsx'
+import { NotFound } from './ui/not-found.tsx'
+import { PageError } from './ui/page-error.tsx'
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound, errorComponent: PageError })
+
+/** Search parameters as they are in the address: every page reads its own, so that each view has a link. */
+const asText = (search: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]))
+
+/** Pages without the frame: whoever opens them may not be signed in. */
+const outside = [
+  createRoute({
+    getParentRoute: () => root,
+    path: '/console/auth',
+    validateSearch: asText,
+    component: lazyRouteComponent(() => import('./pages/auth-return.tsx'), 'AuthReturn'),
+  }),
+]
+
+const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: Frame })
+
+/** Every page inside the frame: its path and the file it is in. Another page is a line here and one in ui/navigation.ts. */
+const pages = {
+  '/console': lazyRouteComponent(() => import('./pages/home.tsx'), 'Home'),
+  '/topup': lazyRouteComponent(() => import('./pages/pay/buy.tsx'), 'Buy'),
+  '/topup/$order': lazyRouteComponent(() => import('./pages/pay/order.tsx'), 'OrderPage'),
+  '/console/orders': lazyRouteComponent(() => import('./pages/orders.tsx'), 'Orders'),
+  '/console/keys': lazyRouteComponent(() => import('./pages/keys.tsx'), 'Keys'),
+}
+
+const inside = Object.entries(pages).map(([path, component]) =>
+  createRoute({ getParentRoute: () => frame, path, validateSearch: asText, component }),
+)
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/console' })
+  },
+})
+
+/** The addresses of the console. */
+export const router = createRouter({
+  routeTree: root.addChildren([...outside, frame.addChildren(inside), home]),
+  scrollRestoration: true,
+})
