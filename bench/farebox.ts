@@ -75,6 +75,16 @@ function configurationFor(label: string, mockPort: number): string {
   const content = {
     providers: Object.fromEntries(names.map((name) => [name, provider(name)])),
     models: names.map(model),
+    // for polls: the mock makes no pictures, so its task fails at once and is polled as it is
+    media_models: [
+      {
+        id: 'mock-image',
+        name: 'mock-image',
+        type: 'image',
+        providers: [{ provider: names[0], model: 'mock' }],
+        prices: [{ version: 1, effective_from: '2026-01-01T00:00:00Z', unit: 'image', unit_price_micro: 1000 }],
+      },
+    ],
     limits: { requests_per_minute_per_credential: 10_000_000 },
   }
   return JSON.stringify(content, null, 2)

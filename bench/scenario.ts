@@ -44,7 +44,7 @@ export interface Goal {
   readonly bound: { readonly atLeast: number } | { readonly atMost: number }
   /** Noise is judged by the median of the rounds; what must never happen by the worst of them. */
   readonly judgedBy: 'median' | 'worst'
-  readonly unit: '' | 'ms' | 'MB' | 'calls/s' | 'streams'
+  readonly unit: '' | 'ms' | 'MB' | 'calls/s' | 'polls/s' | 'streams'
 }
 
 /** Something that is measured for several contenders in turn. */

@@ -1,5 +1,6 @@
 import { residentMb } from './child.ts'
 import { measureFirstToken, measureLatency, measureStreams } from './clients.ts'
+import { measurePolls } from './polls.ts'
 import type { Contender, Goal, Measured, Scenario, SideName, Tools } from './scenario.ts'
 
 const CONNECTIONS = 64
@@ -147,6 +148,24 @@ export const scenarios: readonly Scenario[] = [
         bound: { atMost: 250 },
         judgedBy: 'worst',
         unit: 'MB',
+      },
+    ],
+  },
+  {
+    name: 'polls',
+    title: `Polls of a task that has not changed, ${CONNECTIONS} connections`,
+    profile: 'mock-0ms',
+    stream: false,
+    contenders: [side('farebox')],
+    columns: ['polls/s', 'p50 ms', 'p99 ms'],
+    measure: measurePolls,
+    goals: [
+      {
+        what: 'polls answered 304',
+        value: metric('polls/s'),
+        bound: { atLeast: 2000 },
+        judgedBy: 'median',
+        unit: 'polls/s',
       },
     ],
   },

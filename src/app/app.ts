@@ -7,7 +7,8 @@ import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
 import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
-import { type Media, NO_MEDIA, openMedia } from './media.ts'
+import { type Media, type MediaParts, openMedia } from './media.ts'
+import { openMediaParts } from './media-parts.ts'
 import type { Metrics } from './metrics.ts'
 import type { Loaded, Reloaded } from './offer.ts'
 import type { Surroundings } from './server-surroundings.ts'
@@ -35,7 +36,8 @@ export async function createApp(around: Surroundings): Promise<App> {
   const core = await openCore(around, () => closing)
   const { ledger, metrics, processId } = core
   const publicUrl = (): string => around.config.publicUrl ?? listeningUrl(server)
-  const media = openMedia(core, around.media ?? NO_MEDIA, {
+  const parts = around.media ?? openMediaParts(core, publicUrl)
+  const media = openMedia(core, parts, {
     publicUrl,
     paymentHint: paymentHint(publicUrl),
     runners: capabilityRunners(core),
@@ -44,7 +46,7 @@ export async function createApp(around: Surroundings): Promise<App> {
   const server = listenable(core, routes)
   // a task's provider is told where to report: the address is known once the server listens
   server.addHook('onListen', async () => media.start())
-  const upkeep = upkeepOf(core)
+  const upkeep = upkeepOf(core, parts)
   return {
     server,
     routes,
@@ -89,13 +91,14 @@ function listenable(core: Core, routes: readonly Route[]): FastifyInstance {
   })
 }
 
-function upkeepOf(core: Core): ReturnType<typeof startUpkeep> {
+function upkeepOf(core: Core, { deleteExpired = async () => 0 }: MediaParts): ReturnType<typeof startUpkeep> {
   const { clock, logger, host, isRunning } = core.around
   return startUpkeep({
     ...core,
     host,
     isRunning,
     flushUsedKeys: core.authenticator.flushUsed,
+    deleteExpiredResults: deleteExpired,
     onAudit(findings) {
       core.metrics.audited(findings.length, clock.now().getTime() / 1000)
       if (findings.length > 0)

@@ -9,7 +9,7 @@ import { taskRoutes } from '../media/tasks/routes.ts'
 import type { TaskRunner } from '../media/tasks/runner.ts'
 import { glances } from '../media/tasks/store.ts'
 import { createWaiting } from '../media/tasks/waiting.ts'
-import { startTaskWorker, type TaskWorker } from '../media/tasks/work/worker.ts'
+import { startTaskWorker, type TaskWorker } from '../media/tasks/working/worker.ts'
 import { videoRoutes } from '../media/videos/routes.ts'
 import type { InputImage, MediaProvider } from '../providers/media.ts'
 import type { Core } from './core.ts'
@@ -19,15 +19,13 @@ export interface MediaParts {
   readonly providers: Readonly<Record<string, MediaProvider>>
   readonly results: ResultKeeper
   readonly pictureAt: (url: string) => InputImage
+  /** Endpoints of their own. */
+  readonly routes?: readonly Route[]
+  /** Deletes results whose time is over; says how many. */
+  readonly deleteExpired?: () => Promise<number>
+  readonly close?: () => Promise<void>
   /** Other times than a real server's, in tests. */
   readonly pace?: Partial<TaskPace>
-}
-
-/** Makes nothing: every task fails, and costs nothing. */
-export const NO_MEDIA: MediaParts = {
-  providers: {},
-  results: { keep: async () => [], link: async () => '', read: async () => undefined },
-  pictureAt: (url) => ({ url, read: async () => undefined }),
 }
 
 /** Tasks of this process: their endpoints and their worker. */
@@ -81,7 +79,12 @@ export function openMedia(
   const making = { ...tasks, models, now: () => clock.now(), mediaBodyLimit: config.limits.mediaBodyBytes }
   return {
     tasks,
-    routes: [...imageRoutes({ ...making, results: parts.results }), ...videoRoutes(making), ...taskRoutes(tasks)],
+    routes: [
+      ...imageRoutes({ ...making, results: parts.results }),
+      ...videoRoutes(making),
+      ...taskRoutes(tasks),
+      ...(parts.routes ?? []),
+    ],
     start() {
       worker ??= startTaskWorker(tasks, config.limits.concurrentTasks)
     },
@@ -89,6 +92,7 @@ export function openMedia(
       waiting.stop()
       await worker?.stop()
       await Promise.all(Object.values(parts.providers).map((provider) => provider.close()))
+      await parts.close?.()
     },
   }
 }

@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
-import { freeLeasesOf } from '../media/tasks/work/store.ts'
+import { freeLeasesOf } from '../media/tasks/working/store.ts'
 
 /** What is kept up, and where findings go. */
 export interface UpkeepDeps {
@@ -13,6 +13,7 @@ export interface UpkeepDeps {
   readonly host: string
   readonly isRunning: (pid: number) => boolean
   readonly flushUsedKeys: () => Promise<void>
+  readonly deleteExpiredResults: () => Promise<number>
   readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
   readonly onTrouble: (message: string, error: unknown) => void
 }
@@ -21,7 +22,14 @@ export interface UpkeepDeps {
 const REAP_BATCH = 500
 
 /** How often each kind of upkeep runs. */
-const everyMs = { beat: 5_000, reap: 10_000, usedKeys: 30_000, prune: 600_000, audit: 3_600_000 } as const
+const everyMs = {
+  beat: 5_000,
+  reap: 10_000,
+  usedKeys: 30_000,
+  prune: 600_000,
+  results: 600_000,
+  audit: 3_600_000,
+} as const
 /** The first audit waits until a starting server has served its first callers. */
 const FIRST_AUDIT_MS = 60_000
 
@@ -57,6 +65,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   running.add(first)
   every(everyMs.usedKeys, 'noting when keys were used', deps.flushUsedKeys)
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
+  every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   every(everyMs.audit, 'the ledger audit', audit)
   timers.push(

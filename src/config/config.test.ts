@@ -86,6 +86,8 @@ describe('loadConfig', () => {
       concurrentStreams: undefined,
       queueOperationsMax: 10_000,
       bodyBytes: 1_048_576,
+      mediaBodyBytes: 31_457_280,
+      concurrentTasks: 64,
       chatBodyBytes: 8_388_608,
     })
     expect(Object.values(secrets)).toEqual([undefined, undefined, {}, {}, {}, {}, undefined])
@@ -354,7 +356,7 @@ describe('production is refused', () => {
   })
 
   test('with demo providers and models, unless allow_demo says so', () => {
-    expect(production(wired, shipped())).toHaveLength(6)
+    expect(production(wired, shipped())).toHaveLength(10)
     expect(production(wired, shipped().replace('allow_demo: false', 'allow_demo: true'))).toEqual([])
     expect(production(wired, fileWith({ id: 'demo-x' }))).toMatchObject([{ where: 'farebox.yaml:3' }])
   })

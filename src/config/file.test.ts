@@ -42,6 +42,8 @@ describe('readConfigurationFile', () => {
     expect(content.limits).toEqual({
       queue_operations_max: 10_000,
       body_bytes: 1_048_576,
+      media_body_bytes: 31_457_280,
+      concurrent_tasks: 64,
       chat_body_bytes: 8_388_608,
     })
   })

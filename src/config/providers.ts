@@ -12,6 +12,7 @@ export type ProviderConfig =
       readonly firstTokenMs: number
       readonly tokenMs: number
       readonly timeoutMs: number
+      readonly slowMediaMs: number
     }
   | {
       readonly kind: 'openai-compatible'
@@ -123,6 +124,7 @@ function resolveProvider(provider: FileProvider): ProviderConfig {
       firstTokenMs: provider.first_token_ms,
       tokenMs: provider.token_ms,
       timeoutMs: provider.timeout_ms,
+      slowMediaMs: provider.slow_media_ms,
     }
   }
   return {

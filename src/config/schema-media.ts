@@ -15,8 +15,7 @@ const PriceTier = Keys(
   { description: 'Another price for what asks for all of the fields that it names. The first that fits counts.' },
 )
 
-/** One version of the price of a model that makes pictures or films. */
-export const MediaPriceVersion = Keys(
+const MediaPriceVersion = Keys(
   {
     version: Type.Integer({
       minimum: 1,

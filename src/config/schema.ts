@@ -31,6 +31,7 @@ export const DemoProvider = Keys(
       'How long the message `fail:timeout` to the model `failing` waits before the call is lost, in milliseconds.',
       10_000,
     ),
+    slow_media_ms: Pause('How long the models `image-slow` and `video-slow` take, in milliseconds.', 10_000),
   },
   { description: 'A provider of kind `demo`.' },
 )

@@ -9,11 +9,16 @@ export interface KeptFile {
   readonly bytes: number
 }
 
+/** A file that cannot be a result, however often it is tried. The message says why and may be shown. */
+export class ResultRefused extends Error {
+  override name = 'ResultRefused'
+}
+
 /** Where results are kept, as tasks need it. */
 export interface ResultKeeper {
   /**
    * Keeps what a provider made, under names that follow from the task: keeping the same again changes nothing. Rejects
-   * when it cannot be fetched or kept now; the message says why and may be shown.
+   * when it cannot be fetched or kept now, and with ResultRefused when it never can.
    */
   keep(
     task: { readonly taskId: string; readonly type: 'image' | 'video' },

@@ -63,17 +63,13 @@ export async function answerTask(
   claimed: Claimed | undefined,
   wanted: Omit<NewTask, 'caller' | 'requestId' | 'alongside'>,
 ): Promise<unknown> {
-  let answer: StoredAnswer | undefined
-  await createTask(deps, {
+  const task = await createTask(deps, {
     ...wanted,
     caller: call.caller,
     requestId: call.requestId,
-    async alongside(tx, task) {
-      answer = acceptedAnswer(deps, task)
-      await claimed?.completeIn(tx, answer)
-    },
+    ...(claimed ? { alongside: (tx, made) => claimed.completeIn(tx, acceptedAnswer(deps, made)) } : {}),
   })
-  return sendStored(call.reply, answer as StoredAnswer)
+  return sendStored(call.reply, acceptedAnswer(deps, task))
 }
 
 /** The 202 that says where a task is found. */

@@ -4,7 +4,7 @@ import { Fault } from '../kernel/errors.ts'
 import type { InputImage, MediaEnd, MediaProvider } from '../providers/media.ts'
 import type { JsonObject } from '../providers/provider.ts'
 import { presentResult, resultOf } from './kept-result.ts'
-import type { ResultKeeper } from './results-port.ts'
+import { type ResultKeeper, ResultRefused } from './results-port.ts'
 import type { Asked, TaskRunner, Upload, Work, WorkEnd } from './tasks/runner.ts'
 
 /** The name by which tasks of pictures and films find their runner. */
@@ -123,6 +123,8 @@ async function kept(
     const result: JsonObject = resultOf(files, Math.floor(deps.clock.now().getTime() / 1000))
     return { kind: 'succeeded', result, units: end.units ?? (type === 'image' ? files.length : undefined) }
   } catch (error) {
+    if (error instanceof ResultRefused)
+      return { kind: 'failed', code: 'bad_result', message: error.message, billed: undefined }
     deps.onTrouble('a result could not be kept', error)
     return undefined
   }

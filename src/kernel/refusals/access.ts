@@ -159,6 +159,13 @@ export const accessRefusals = {
     message: 'This host name or web page may not call this endpoint.',
     fix: 'Call it under its public address, from a program and not from a web page. The operator can allow more in farebox.yaml under mcp.',
   },
+  invalid_result_link: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Invalid link',
+    message: 'This is no link to a result that was given out here.',
+    fix: 'Use the whole `url` of a result as it is, with its query. GET the task for a fresh one.',
+  },
   recipient_not_allowed: {
     status: 403,
     type: 'permission_error',

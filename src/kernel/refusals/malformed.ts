@@ -82,6 +82,13 @@ export const malformedRequests = {
     message: 'The body is larger than this endpoint takes.',
     fix: 'Chat takes 8 MiB, image input 30 MiB, everything else 1 MiB.',
   },
+  range_not_satisfiable: {
+    status: 416,
+    type: 'invalid_request_error',
+    phrase: 'Range not satisfiable',
+    message: 'The file is shorter than the range that was asked for.',
+    fix: 'The Content-Range header of this answer tells how long the file is.',
+  },
   headers_too_large: {
     status: 431,
     type: 'invalid_request_error',

@@ -1,6 +1,6 @@
 import type { Refusal } from './refusal.ts'
 
-/** 404, 405, 408: what is not there. */
+/** 404, 405, 408, 410: what is not there. */
 export const missingThings = {
   not_found: {
     status: 404,
@@ -106,6 +106,20 @@ export const missingThings = {
     phrase: 'Attempt not found',
     message: 'This order has no such send attempt.',
     fix: 'GET the order: payment_attempt_id names its current attempt.',
+  },
+  result_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Result not found',
+    message: 'There is no such file any more.',
+    fix: 'Results are kept for some days; GET the task for what is left of it.',
+  },
+  result_expired: {
+    status: 410,
+    type: 'not_found_error',
+    phrase: 'Result expired',
+    message: 'This link has expired, and its file is deleted.',
+    fix: 'Save results within the days that `expires_at` tells.',
   },
   method_not_allowed: {
     status: 405,

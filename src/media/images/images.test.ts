@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Person, readAnswer, startTestApp, type TestApp, until } from '../../../test/app.ts'
-import { MEDIA_MODELS, made, PIXEL, scriptedMedia } from '../../../test/media.ts'
+import { MEDIA_MODELS, made, PIXEL, scriptedMedia } from '../../../test/tasks/media.ts'
 
 const media = scriptedMedia()
 const { mock, backup } = media

@@ -3,14 +3,13 @@ import { Closed, Empty } from '../../http/fields.ts'
 import { type Call, type Route, route } from '../../http/route.ts'
 import { Fault } from '../../kernel/errors.ts'
 import type { TaskDeps } from './deps.ts'
-import { taskIdOf } from './ids.ts'
 import { Task, taskStates } from './schema.ts'
 import { cancelTask, glanceAt, listTasks, readTask } from './service.ts'
 import { isFinal } from './states.ts'
 import { glances, type TaskGlance } from './store.ts'
 import { together } from './together.ts'
 import { billingView, pollIntervalMs } from './view.ts'
-import { receive } from './work/receive.ts'
+import { receive } from './working/receive.ts'
 
 /** The longest that one request waits for a task, in seconds. */
 const WAIT_SECONDS_MAX = 60
@@ -18,13 +17,14 @@ const CALLBACK_BODY_BYTES = 4 * 1024 * 1024
 
 const TaskParameter = Closed({ id: Type.String({ description: 'The task_id' }) })
 
+const extension = { tag: 'Tasks', access: 'any', extension: true } as const
+
 /** Reading, listing and cancelling tasks (spec 2.10, 5.3, decisions 6), and where providers report their ends. */
 export function taskRoutes(deps: TaskDeps): Route[] {
   const glance = together<TaskGlance>(
     (ids) => glances(deps.db, ids),
     ({ id }) => id,
   )
-  const extension = { tag: 'Tasks', access: 'any', extension: true } as const
   return [
     route({
       ...extension,
@@ -41,33 +41,7 @@ export function taskRoutes(deps: TaskDeps): Route[] {
       refuses: ['task_not_found', 'not_original_account'],
       handle: (call) => sendTask(deps, glance, call, call.query.wait ?? 0),
     }),
-    route({
-      ...extension,
-      method: 'GET',
-      path: '/v1/tasks',
-      summary: "List this account's tasks, newest first.",
-      query: Type.Object({
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
-        cursor: Type.Optional(Type.String({ maxLength: 64, description: 'next_cursor of the page before' })),
-        type: Type.Optional(Type.String({ maxLength: 64 })),
-        state: Type.Optional(Type.Enum(taskStates)),
-      }),
-      replies: {
-        200: Closed({ data: Type.Array(Task), next_cursor: Type.String({ description: 'Empty at the end' }) }),
-      },
-      refuses: [],
-      handle: async ({ caller, query, reply }) => {
-        const { tasks, more } = await listTasks(deps, {
-          accountId: caller.accountId,
-          cursor: query.cursor,
-          type: query.type,
-          state: query.state,
-          limit: query.limit ?? 20,
-        })
-        reply.header('cache-control', 'no-store')
-        return { data: tasks, next_cursor: more ? (tasks.at(-1)?.task_id ?? '') : '' }
-      },
-    }),
+    listRoute(deps),
     route({
       ...extension,
       method: 'POST',
@@ -82,32 +56,59 @@ export function taskRoutes(deps: TaskDeps): Route[] {
         return readTask(deps, await cancelTask(deps, caller, params.id))
       },
     }),
-    route({
-      method: 'POST',
-      path: '/v1/callbacks/:token',
-      summary:
-        'Where providers report the end of their work. The address is made for one attempt and cannot be guessed.',
-      tag: 'Tasks',
-      access: 'public',
-      // a guess costs no query, and a provider that reports hundreds at once must not be refused
-      limit: 'unlimited',
-      extension: true,
-      keepsText: true,
-      params: Closed({ token: Type.String() }),
-      body: Type.Object({}, { additionalProperties: true }),
-      bodyLimit: CALLBACK_BODY_BYTES,
-      replies: { 200: Closed({ ok: Type.Literal(true) }) },
-      refuses: ['not_found'],
-      handle: async ({ params, request }) => {
-        const attemptId = deps.callbacks.attemptOf(params.token)
-        const headers = request.headers as Record<string, string | undefined>
-        const body = Buffer.from(request.bodyText ?? '')
-        if (attemptId === undefined || !(await receive(deps, attemptId, { headers, body })))
-          throw new Fault('not_found')
-        return { ok: true }
-      },
-    }),
+    callbackRoute(deps),
   ]
+}
+
+function listRoute(deps: TaskDeps): Route {
+  return route({
+    ...extension,
+    method: 'GET',
+    path: '/v1/tasks',
+    summary: "List this account's tasks, newest first.",
+    query: Type.Object({
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+      cursor: Type.Optional(Type.String({ maxLength: 64, description: 'next_cursor of the page before' })),
+      type: Type.Optional(Type.String({ maxLength: 64 })),
+      state: Type.Optional(Type.Enum(taskStates)),
+    }),
+    replies: {
+      200: Closed({ data: Type.Array(Task), next_cursor: Type.String({ description: 'Empty at the end' }) }),
+    },
+    refuses: [],
+    handle: async ({ caller, query, reply }) => {
+      const { cursor, type, state, limit = 20 } = query
+      const { tasks, more } = await listTasks(deps, { accountId: caller.accountId, cursor, type, state, limit })
+      reply.header('cache-control', 'no-store')
+      return { data: tasks, next_cursor: more ? (tasks.at(-1)?.task_id ?? '') : '' }
+    },
+  })
+}
+
+function callbackRoute(deps: TaskDeps): Route {
+  return route({
+    method: 'POST',
+    path: '/v1/callbacks/:token',
+    summary: 'Where providers report the end of their work. The address is made for one attempt and cannot be guessed.',
+    tag: 'Tasks',
+    access: 'public',
+    // a guess costs no query, and a provider that reports hundreds at once must not be refused
+    limit: 'unlimited',
+    extension: true,
+    keepsText: true,
+    params: Closed({ token: Type.String() }),
+    body: Type.Object({}, { additionalProperties: true }),
+    bodyLimit: CALLBACK_BODY_BYTES,
+    replies: { 200: Closed({ ok: Type.Literal(true) }) },
+    refuses: ['not_found'],
+    handle: async ({ params, request }) => {
+      const attemptId = deps.callbacks.attemptOf(params.token)
+      const headers = request.headers as Record<string, string | undefined>
+      const body = Buffer.from(request.bodyText ?? '')
+      if (attemptId === undefined || !(await receive(deps, attemptId, { headers, body }))) throw new Fault('not_found')
+      return { ok: true }
+    },
+  })
 }
 
 /** Weak, since the same version may advise another pause. Says nothing that a reader could not see in the body. */
@@ -135,6 +136,3 @@ async function sendTask(
   if (known !== undefined && tagOf(glance) === known) return reply.code(304).send()
   return readTask(deps, glance.id)
 }
-
-/** Where a new task is found, for the answer's headers. */
-export const locationOf = (uuid: string): string => `/v1/tasks/${taskIdOf(uuid)}`

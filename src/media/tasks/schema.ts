@@ -45,6 +45,10 @@ export const Task = Closed({
   }),
   webhook_delivery: Closed({
     url: Type.Optional(Type.String()),
-    status: Type.Optional(Type.Enum(['waiting', 'pending', 'delivered'])),
+    status: Type.Optional(
+      Type.Enum(['waiting', 'pending', 'sent'], {
+        description: 'sent: it is with the deliveries of webhooks, whose log says how it went',
+      }),
+    ),
   }),
 })

@@ -1,5 +1,5 @@
 import { heldCall, openCallAs } from '../../billing/calls/lifecycle.ts'
-import type { Database, Tx } from '../../db/database.ts'
+import type { Tx } from '../../db/database.ts'
 import type { TaskState } from '../../db/schema.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { Fault } from '../../kernel/errors.ts'
@@ -12,8 +12,8 @@ import type { Upload } from './runner.ts'
 import { isFinal, table } from './states.ts'
 import * as store from './store.ts'
 import { taskView } from './view.ts'
-import { settle } from './work/ending.ts'
-import { decide, newestAttempt } from './work/store.ts'
+import { settle } from './working/ending.ts'
+import { decide, newestAttempt } from './working/store.ts'
 
 /** A task that somebody wants to be made. */
 export interface NewTask {
@@ -66,7 +66,9 @@ export async function createTask(deps: TaskDeps, wanted: NewTask): Promise<store
     timeoutMs: wanted.timeoutMs,
     webhookUrl: wanted.webhookUrl,
   }
-  await db.transaction().execute((tx) => store.insert(tx, row, wanted.uploads, deps.pace.unheldMs))
+  const { unheldMs } = deps.pace
+  if (wanted.uploads.length === 0) await store.insert(db, row, [], unheldMs)
+  else await db.transaction().execute((tx) => store.insert(tx, row, wanted.uploads, unheldMs))
   try {
     await openCallAs(deps, holdId, {
       caller: wanted.caller,
@@ -83,11 +85,14 @@ export async function createTask(deps: TaskDeps, wanted: NewTask): Promise<store
     await store.forget(db, id).catch((cause: unknown) => deps.onTrouble('a refused task is left to the sweep', cause))
     throw error
   }
-  const task = await db.transaction().execute(async (tx) => {
-    const held = await store.markHeld(tx, id)
-    if (held) await wanted.alongside?.(tx, held)
-    return held
-  })
+  const { alongside } = wanted
+  const task = alongside
+    ? await db.transaction().execute(async (tx) => {
+        const held = await store.markHeld(tx, id)
+        if (held) await alongside(tx, held)
+        return held
+      })
+    : await store.markHeld(db, id)
   if (!task) {
     await heldCall(ledger, holdId).release()
     throw new Fault('unavailable', { retryAfterMs: 1000 })
@@ -165,10 +170,4 @@ export async function cancelTask(deps: TaskDeps, caller: Pick<Caller, 'accountId
   deps.waiting.moved(uuid ?? '')
   deps.wake()
   return uuid ?? ''
-}
-
-/** Where the end of a task is told besides its account's webhooks; undefined when nowhere, or when there is no such task. */
-export async function webhookUrlOf(db: Database, taskId: string): Promise<string | undefined> {
-  const uuid = uuidOf(taskId)
-  return uuid === undefined ? undefined : store.webhookUrlOf(db, uuid)
 }

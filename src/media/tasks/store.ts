@@ -47,7 +47,7 @@ export interface NewTaskRow {
 
 /** Writes a task whose money is not held yet; nobody sees it. A process that ends before it is held leaves it for the sweep at `sweepAfterMs`. */
 export async function insert(
-  tx: Tx,
+  tx: Database | Tx,
   task: NewTaskRow,
   uploads: readonly Upload[],
   sweepAfterMs: number,
@@ -81,7 +81,7 @@ export async function insert(
 }
 
 /** Makes a task real, now that its money is held. undefined when the sweep has given it up: its hold is released then. */
-export async function markHeld(tx: Tx, id: string): Promise<TaskRow | undefined> {
+export async function markHeld(tx: Database | Tx, id: string): Promise<TaskRow | undefined> {
   return tx
     .updateTable('tasks')
     .set({ held: true, due_at: sql<Date>`now()` })
@@ -171,10 +171,4 @@ export async function requestCancel(tx: Tx, id: string): Promise<void> {
     })
     .where('id', '=', id)
     .execute()
-}
-
-/** Where the end of this task is to be told besides its account's webhooks; undefined when nowhere. */
-export async function webhookUrlOf(db: Database, id: string): Promise<string | undefined> {
-  const row = await db.selectFrom('tasks').select('webhook_url').where('id', '=', id).executeTakeFirst()
-  return row?.webhook_url ?? undefined
 }

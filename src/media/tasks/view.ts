@@ -75,19 +75,22 @@ export function taskView(task: ReadTask, result: JsonObject, now: Date) {
   }
 }
 
-/** What others are told of a task that has ended: the task without what its client asked for. */
-export function finishedPayload(task: ReadTask, result: JsonObject, now: Date) {
+/**
+ * What others are told of a task that has ended: the task without what its client asked for. `webhook_url` is where
+ * it is told besides the account's own webhooks.
+ */
+export function finishedPayload(task: ReadTask, result: JsonObject, now: Date): JsonObject {
   const { request: _, webhook_delivery: __, cancel_requested: ___, ...told } = taskView(task, result, now)
-  return told
+  return { ...told, ...(task.webhook_url === null ? {} : { webhook_url: task.webhook_url }) }
 }
 
 const errorView = (task: TaskRow): { code?: string; message?: string } =>
   task.completed_at && task.error_code ? { code: task.error_code, message: task.error_message ?? '' } : {}
 
-function deliveryView(task: ReadTask): { url?: string; status?: 'waiting' | 'pending' | 'delivered' } {
+function deliveryView(task: ReadTask): { url?: string; status?: 'waiting' | 'pending' | 'sent' } {
   if (task.webhook_url === null) return {}
   return {
     url: task.webhook_url,
-    status: task.told_at ? 'delivered' : task.outbox_id === null ? 'waiting' : 'pending',
+    status: task.told_at ? 'sent' : task.outbox_id === null ? 'waiting' : 'pending',
   }
 }

@@ -24,85 +24,104 @@ const TICK_MS = 250
 /** Waiters at once in one process. */
 const WAITERS_MAX = 10_000
 
+/** What waiting needs. */
+export interface WaitingOptions {
+  readonly glances: (ids: readonly string[]) => Promise<TaskGlance[]>
+  readonly closing: () => boolean
+  readonly onTrouble: (message: string, error: unknown) => void
+}
+
 /**
  * Waits for tasks by looking at all of them in one statement for each tick, however many wait. What this process
  * moves by itself is looked at without waiting for the tick.
  */
-export function createWaiting(options: {
-  readonly glances: (ids: readonly string[]) => Promise<TaskGlance[]>
-  readonly closing: () => boolean
-  readonly onTrouble: (message: string, error: unknown) => void
-}): Waiting {
-  const waiters = new Map<string, Set<Waiter>>()
-  let count = 0
-  let timer: NodeJS.Timeout | undefined
-  let looking = false
-  let again = false
-  let stopped = false
+export function createWaiting(options: WaitingOptions): Waiting {
+  return new TickingWaiting(options)
+}
 
-  async function look(): Promise<void> {
-    if (looking) {
-      again = true
-      return
-    }
-    looking = true
-    try {
-      for (const glance of await options.glances([...waiters.keys()])) {
-        for (const waiter of waiters.get(glance.id) ?? []) {
-          waiter.last = glance
-          if (waiter.seen(glance)) waiter.go(glance)
-        }
+class TickingWaiting implements Waiting {
+  readonly #options: WaitingOptions
+  readonly #waiters = new Map<string, Set<Waiter>>()
+  #count = 0
+  #timer: NodeJS.Timeout | undefined
+  #looking = false
+  #again = false
+  #stopped = false
+
+  constructor(options: WaitingOptions) {
+    this.#options = options
+  }
+
+  until(id: string, seen: Waiter['seen'], forMs: number): Promise<TaskGlance | undefined> {
+    if (this.#stopped || this.#count >= WAITERS_MAX || forMs <= 0) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      const limit = setTimeout(() => waiter.go(waiter.last), forMs)
+      const waiter: Waiter = {
+        seen,
+        last: undefined,
+        go: (glance) => {
+          clearTimeout(limit)
+          if (this.#remove(id, waiter)) resolve(glance)
+        },
       }
-    } catch (error) {
-      options.onTrouble('tasks that clients wait for cannot be looked at', error)
-    } finally {
-      looking = false
-    }
-    if (options.closing()) letGo()
-    if (again && count > 0) {
-      again = false
-      await look()
-    }
+      this.#add(id, waiter)
+    })
   }
 
-  function letGo(): void {
-    for (const set of [...waiters.values()]) for (const waiter of [...set]) waiter.go(waiter.last)
+  moved(id: string): void {
+    if (this.#waiters.has(id)) void this.#look()
   }
 
-  return {
-    until(id, seen, forMs) {
-      if (stopped || count >= WAITERS_MAX || forMs <= 0) return Promise.resolve(undefined)
-      return new Promise((resolve) => {
-        const set = waiters.get(id) ?? new Set()
-        waiters.set(id, set)
-        const limit = setTimeout(() => waiter.go(waiter.last), forMs)
-        const waiter: Waiter = {
-          seen,
-          last: undefined,
-          go(glance) {
-            clearTimeout(limit)
-            if (!set.delete(waiter)) return
-            count -= 1
-            if (set.size === 0 && waiters.get(id) === set) waiters.delete(id)
-            if (count === 0) {
-              clearInterval(timer)
-              timer = undefined
-            }
-            resolve(glance)
-          },
-        }
-        set.add(waiter)
-        count += 1
-        timer ??= setInterval(() => void look(), TICK_MS)
-        void look()
-      })
-    },
-    moved(id) {
-      if (waiters.has(id)) void look()
-    },
-    stop() {
-      stopped = true
-      letGo()
-    },
+  stop(): void {
+    this.#stopped = true
+    this.#letGo()
+  }
+
+  #add(id: string, waiter: Waiter): void {
+    const together = this.#waiters.get(id) ?? new Set()
+    this.#waiters.set(id, together.add(waiter))
+    this.#count += 1
+    this.#timer ??= setInterval(() => void this.#look(), TICK_MS)
+    void this.#look()
+  }
+
+  #remove(id: string, waiter: Waiter): boolean {
+    const together = this.#waiters.get(id)
+    if (!together?.delete(waiter)) return false
+    if (together.size === 0) this.#waiters.delete(id)
+    this.#count -= 1
+    if (this.#count === 0) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+    }
+    return true
+  }
+
+  #letGo(): void {
+    for (const together of [...this.#waiters.values()]) for (const waiter of [...together]) waiter.go(waiter.last)
+  }
+
+  /** One statement for all who wait. What is asked for while it runs is looked at right after. */
+  async #look(): Promise<void> {
+    this.#again = true
+    if (this.#looking) return
+    this.#looking = true
+    while (this.#again && this.#count > 0) {
+      this.#again = false
+      try {
+        for (const glance of await this.#options.glances([...this.#waiters.keys()])) this.#show(glance)
+      } catch (error) {
+        this.#options.onTrouble('tasks that clients wait for cannot be looked at', error)
+      }
+      if (this.#options.closing()) this.#letGo()
+    }
+    this.#looking = false
+  }
+
+  #show(glance: TaskGlance): void {
+    for (const waiter of [...(this.#waiters.get(glance.id) ?? [])]) {
+      waiter.last = glance
+      if (waiter.seen(glance)) waiter.go(glance)
+    }
   }
 }

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { OperationOutcome } from '../capability.ts'
-import { refusalByStatus } from '../openai-compatible/refusal.ts'
-import type { Scrubber } from '../openai-compatible/scrubber.ts'
+import { refusalByStatus } from '../refusal.ts'
+import type { Scrubber } from '../scrubber.ts'
 
 /** What one exchange needs to know. */
 export interface ExchangeOptions {

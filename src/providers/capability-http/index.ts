@@ -1,7 +1,7 @@
 import { Pool } from 'undici'
 import type { CapabilityProvider, OperationCall } from '../capability.ts'
-import { Scrubber } from '../openai-compatible/scrubber.ts'
 import type { JsonObject } from '../provider.ts'
+import { Scrubber } from '../scrubber.ts'
 import { Exchange } from './exchange.ts'
 
 /** How to reach one service that speaks JSON over HTTP. */

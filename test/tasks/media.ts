@@ -1,6 +1,7 @@
-import type { MediaParts } from '../src/app/media.ts'
-import type { KeptFile, ResultKeeper } from '../src/media/results-port.ts'
-import type { MediaEnd, MediaJob, MediaProvider, Submitted } from '../src/providers/media.ts'
+import type { MediaParts } from '../../src/app/media.ts'
+import type { KeptFile, ResultKeeper } from '../../src/media/results-port.ts'
+import type { TaskPace } from '../../src/media/tasks/deps.ts'
+import type { MediaEnd, MediaJob, MediaProvider, Submitted } from '../../src/providers/media.ts'
 
 /** A picture of one point. */
 export const PIXEL = Buffer.from(
@@ -137,7 +138,7 @@ export function resultsInMemory(): ResultKeeper & { readonly kept: Map<string, U
 }
 
 /** A pace at which a test need not wait. */
-export const QUICK: MediaParts['pace'] = {
+export const QUICK: Partial<TaskPace> = {
   leaseMs: 3_000,
   idleMs: 25,
   pollMs: 25,

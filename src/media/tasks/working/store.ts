@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Database, Tx } from '../../../db/database.ts'
 import type { TaskAttempts, TaskState } from '../../../db/schema.ts'
+import { taskIdOf } from '../ids.ts'
 import type { Place, Upload } from '../runner.ts'
 import type { TaskRow } from '../store.ts'
 
@@ -241,7 +242,7 @@ export async function tell(tx: Tx, task: TaskRow, payload: object): Promise<void
     .values({
       event: 'task.finished',
       account_id: task.account_id,
-      object_id: task.id,
+      object_id: taskIdOf(task.id),
       payload: JSON.stringify(payload),
     })
     .returning('id')
