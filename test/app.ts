@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
-import type { MediaParts } from '../src/app/media.ts'
 import type { Reloaded } from '../src/app/offer.ts'
 import { loadConfig } from '../src/config/config.ts'
 import * as accounts from '../src/identity/accounts/store.ts'
@@ -13,6 +12,7 @@ import { systemRandom } from '../src/kernel/random.ts'
 import { auditLedger } from '../src/ledger/audit.ts'
 import { grantCredits } from '../src/ledger/grants.ts'
 import type { JsonObject } from '../src/providers/provider.ts'
+import { appConfiguration, type TestAppOptions } from './app-configuration.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type DatabaseLine, databaseProxy } from './database-proxy.ts'
 import { type MockProvider, startMockProvider } from './mock-provider.ts'
@@ -87,77 +87,8 @@ export interface HandClock extends Clock {
   set(time: Date): void
 }
 
-/** What differs from the usual test server. */
-export interface TestAppOptions {
-  /** YAML to put under `limits:`. */
-  readonly limits?: string
-  /** More YAML under `models:`, each beginning with `  - id:`. */
-  readonly models?: string
-  /** YAML under `capabilities:`, each beginning with `  - slug:`. */
-  readonly capabilities?: string
-  /** Prices of `mock-model`, instead of the usual one: YAML of a list. */
-  readonly prices?: string
-  /** YAML under `media_models:`, and what those models are made with. */
-  readonly mediaModels?: string
-  readonly media?: MediaParts
-  /** Put a line between server and database that can be cut. */
-  readonly databaseThroughProxy?: boolean
-}
-
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
-
-const configuration = (
-  mock: string,
-  backup: string,
-  { limits, models, capabilities, prices, mediaModels }: TestAppOptions,
-): string => `
-allow_demo: true
-providers:
-  demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
-  mock: { kind: openai-compatible, base_url: "${mock}", api_key_env: MOCK_API_KEY, connections: 300, headers_timeout_ms: 5000, idle_timeout_ms: 5000 }
-  backup: { kind: openai-compatible, base_url: "${backup}", api_key_env: MOCK_API_KEY }
-models:
-  - id: mock-model
-    name: Mock
-    input_modalities: [text, image]
-    context_length: 100000
-    max_output_tokens: 4000
-    default_output_tokens: 1000
-    minimum_output_tokens: 16
-    image_input_tokens: 100
-    capabilities: { streaming: true, tools: true }
-    providers: [{ provider: mock, model: upstream-a }, { provider: backup, model: upstream-b, priority: 1 }]
-    prices: ${prices ?? USUAL_PRICE}
-  - id: mock-alone
-    name: Mock without a backup
-    context_length: 100000
-    max_output_tokens: 4000
-    default_output_tokens: 1000
-    minimum_output_tokens: 16
-    providers: [{ provider: mock, model: upstream-a }]
-    prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, output_micro_per_m: 7000000 }]
-${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
-${mediaModels ? `media_models:${mediaModels}` : ''}
-${capabilities === undefined ? '' : `capabilities:\n${capabilities}`}
-limits: { ${limits ?? ''} }
-`
-
-const USUAL_PRICE =
-  '[{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, cached_input_micro_per_m: 1000000, output_micro_per_m: 7000000 }]'
-
-const demoModel = (name: string): string => `  - id: demo-${name}
-    name: Demo ${name}
-    input_modalities: [text, image]
-    context_length: 32768
-    max_output_tokens: 4096
-    default_output_tokens: 1024
-    minimum_output_tokens: 16
-    image_input_tokens: 256
-    capabilities: { streaming: true, tools: true }
-    providers: [{ provider: demo, model: ${name} }]
-    prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 150000, output_micro_per_m: 600000 }]
-`
 
 /** Everything real but the providers, not listening yet. */
 async function composed(options: TestAppOptions) {
@@ -174,7 +105,7 @@ async function composed(options: TestAppOptions) {
         UPSTREAM_AUTHORIZATION: `Bearer ${UPSTREAM_KEY}`,
       },
       readFile: (path) =>
-        path === 'test.yaml' ? configuration(mock.baseUrl, backup.baseUrl, { ...options, ...wanted }) : undefined,
+        path === 'test.yaml' ? appConfiguration(mock.baseUrl, backup.baseUrl, { ...options, ...wanted }) : undefined,
       now: clock.now(),
       mode: 'development',
     })

@@ -75,22 +75,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
-    ...capabilityRoutes({
-      ...core,
-      capabilities: core.offer.capabilities,
-      createTask: capabilityTasks(media),
-      paymentHint: paymentHint(publicUrl),
-      ending: core.ending.signal,
-      onInvoked: metrics.invoked,
-    }),
-    ...mcpRoutes({
-      version,
-      publicUrl,
-      sendAs,
-      ...config.mcp,
-      operations: () => operationTools(core.offer.capabilities()),
-      onTrouble: core.onTrouble,
-    }),
+    ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version }),
     ...healthRoutes({
@@ -109,6 +94,35 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
 
 /** What the 402 answers of billed endpoints say about paying. */
 export const paymentHint = (publicUrl: () => string) => () => ({ topup_url: `${publicUrl()}/topup` })
+
+/** Operations over HTTP, and the same as tools. */
+function capabilitiesAndTools(
+  core: Core,
+  media: Media,
+  publicUrl: () => string,
+  sendAs: McpDeps['sendAs'],
+): readonly Route[] {
+  const { capabilities } = core.offer
+  const { config, version } = core.around
+  return [
+    ...capabilityRoutes({
+      ...core,
+      capabilities,
+      createTask: capabilityTasks(media),
+      paymentHint: paymentHint(publicUrl),
+      ending: core.ending.signal,
+      onInvoked: core.metrics.invoked,
+    }),
+    ...mcpRoutes({
+      version,
+      publicUrl,
+      sendAs,
+      ...config.mcp,
+      operations: () => operationTools(capabilities()),
+      onTrouble: core.onTrouble,
+    }),
+  ]
+}
 
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {

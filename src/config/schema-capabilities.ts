@@ -177,8 +177,7 @@ export const CapabilityVersion = Keys(
   { description: 'One version of a capability.' },
 )
 
-/** One capability that clients can call. */
-export const Capability = Keys(
+const Capability = Keys(
   {
     slug: Type.String({ pattern: SLUG_PATTERN, description: 'What clients call it by. Unique.' }),
     name: Type.String({ minLength: 1, maxLength: 128, description: 'The name for people.' }),

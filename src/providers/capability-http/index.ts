@@ -2,6 +2,7 @@ import { Pool } from 'undici'
 import type { CapabilityProvider, OperationCall } from '../capability.ts'
 import type { JsonObject } from '../provider.ts'
 import { Scrubber } from '../scrubber.ts'
+import { poolOptions } from '../transport.ts'
 import { Exchange } from './exchange.ts'
 
 /** How to reach one service that speaks JSON over HTTP. */
@@ -20,7 +21,6 @@ export interface HttpCapabilityOptions {
 
 /** How many calls may wait for each socket. */
 const WAITING_PER_CONNECTION = 8
-const KEEP_ALIVE_MS = 4000
 
 /**
  * A capability whose work an operator's own service does. The service is told `x-request-id`, `x-farebox-call-id`
@@ -30,17 +30,8 @@ export function createHttpCapability(options: HttpCapabilityOptions): Capability
   const base = new URL(options.baseUrl)
   const prefix = base.pathname.replace(/\/+$/, '')
   const scrubber = new Scrubber(Object.values(options.headers))
-  const pool = new Pool(base.origin, {
-    connections: options.connections,
-    connect: { timeout: options.connectTimeoutMs },
-    headersTimeout: options.timeoutMs,
-    bodyTimeout: options.timeoutMs,
-    maxResponseSize: options.maxResponseBytes,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    pipelining: 1,
-    allowH2: false,
-  })
+  const { timeoutMs } = options
+  const pool = new Pool(base.origin, poolOptions({ ...options, headersTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs }))
   const callsMax = options.connections * (1 + WAITING_PER_CONNECTION)
   let calls = 0
   return {
@@ -52,7 +43,7 @@ export function createHttpCapability(options: HttpCapabilityOptions): Capability
         name: options.name,
         scrubber,
         signal: call.signal,
-        timeoutMs: options.timeoutMs,
+        timeoutMs,
         startTimeoutMs: options.connectTimeoutMs,
         ended: () => {
           calls -= 1
