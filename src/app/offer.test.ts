@@ -12,8 +12,15 @@ const price = (version: number, input: number): string =>
 const first = { prices: `[${price(1, 1_000_000)}]` }
 const dearer = { prices: `[${price(1, 1_000_000)}, ${price(2, 5_000_000)}]` }
 
+/** Its versions are looked up in the database at each reading, so that two readings could get in each other's way. */
+const capabilities = `  - slug: demo-text
+    name: Text
+    upstream: { kind: demo }
+    versions: [{ version: v1, operations: [{ slug: reverse, name: R, path: /reverse, price: { kind: fixed, micro: 1 } }] }]
+`
+
 beforeAll(async () => {
-  app = await startTestApp(first)
+  app = await startTestApp({ ...first, capabilities })
 })
 beforeEach(async () => {
   person = await app.person()

@@ -268,6 +268,17 @@ describe('a call', () => {
       ],
     })
     expect((await run('echo', { text: 'a' })).json.billing).toMatchObject({ actor, payer, owner: payer })
+    await app.topUp(agent, 200n)
+    upstream.behaviour = saying({ usage: { words: 30 } })
+    expect((await run('by-words', { text: 'a' })).json.billing).toMatchObject({
+      reserve_amount_micro: 700,
+      actual_amount_micro: 210,
+      funding: [
+        { ...actor, reserved_amount_micro: 200, amount_micro: 200 },
+        { ...payer, reserved_amount_micro: 500, amount_micro: 10 },
+      ],
+    })
+    upstream.behaviour = saying({ text: 'pong' })
     const refused = await app.post('/v1/capabilities/own-money/invoke', { text: 'a' }, agent)
     expect(refusal(refused)).toEqual([403, 'funding_mode_not_allowed', undefined])
     expect((await app.post('/v1/capabilities/own-money/invoke', { text: 'a' }, owner)).status).toBe(200)

@@ -139,6 +139,14 @@ test('a secret of a capability is never repeated', () => {
   expect(problemOf(file(usual.replace('https://w', 'ftp://w')))).not.toContain('planted')
 })
 
+test('what is frozen has no defaults, so that a later release with more settings gives the same hash', () => {
+  const [weather] = load(file(usual)).config.capabilities
+  expect(weather?.versions[0]?.descriptor).toEqual({
+    version: 'v1',
+    operations: [{ slug: 'forecast', name: 'F', path: '/forecast', price: { kind: 'fixed', micro: 5 } }],
+  })
+})
+
 test('what was frozen is the same version again, whatever defaults are written out', () => {
   const [demo] = load(shipped()).config.capabilities
   const [version] = demo?.versions ?? []
