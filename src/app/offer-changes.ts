@@ -7,7 +7,11 @@ import type { ModelConfig, Price } from '../config/models.ts'
  * What differs between two configurations, a line for each thing, for people: `+` is new, `-` is gone, `~` is
  * changed, `!` needs the operator. Empty when nothing differs that a running server can take over or should say.
  */
-export function changesBetween(before: Config, after: Config, drifted: readonly string[]): string[] {
+export function changesBetween(
+  before: Config,
+  after: Config,
+  drifted: { readonly before: readonly string[]; readonly after: readonly string[] },
+): string[] {
   return [
     ...compared(
       before.models,
@@ -35,7 +39,10 @@ export function changesBetween(before: Config, after: Config, drifted: readonly 
     ),
     ...providerChanges(before, after),
     ...otherSections(before, after),
-    ...drifted.map(
+    ...drifted.before
+      .filter((version) => !drifted.after.includes(version))
+      .map((version) => `~ capability ${version} differs no more from what was frozen`),
+    ...drifted.after.map(
       (version) => `! capability ${version} differs from what was frozen: its calls are refused until it is mended`,
     ),
   ]

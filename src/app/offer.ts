@@ -67,7 +67,10 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
     try {
       const loaded = load()
       const next = await openCatalogue({ db: deps.db, ...catalogueSource(loaded, upstreams, opened) })
-      lines = changesBetween(config, loaded.config, driftedVersions(next))
+      lines = changesBetween(config, loaded.config, {
+        before: driftedVersions(capabilities),
+        after: driftedVersions(next),
+      })
       for (const [name, provider] of Object.entries(loaded.config.providers))
         providers[name] ??= openProvider(name, provider, loaded.secrets.providerKeys[name], deps.clock)
       models = byId(loaded.config.models)

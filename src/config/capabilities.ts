@@ -37,7 +37,6 @@ export interface Operation {
   /** 0: none. */
   readonly flowStep: number
   readonly etaSeconds: number
-  readonly pollIntervalMs: number
   readonly price: OperationPrice
   readonly inputSchema: Readonly<Record<string, unknown>>
   readonly outputSchema: Readonly<Record<string, unknown>>
@@ -187,7 +186,6 @@ function resolveOperation(operation: FileVersion['operations'][number]): Operati
     idempotencyKeyRequired: operation.idempotency_key_required,
     flowStep: operation.flow_step,
     etaSeconds: operation.eta_seconds,
-    pollIntervalMs: operation.poll_interval_ms,
     price:
       price.kind === 'fixed'
         ? { kind: 'fixed', micro: microcredits(price.micro) }

@@ -143,12 +143,6 @@ const Operation = Keys(
       default: 5,
       description: 'How long an asynchronous call usually takes.',
     }),
-    poll_interval_ms: Type.Integer({
-      minimum: 100,
-      maximum: 600_000,
-      default: 1000,
-      description: 'How often a task should be asked for.',
-    }),
     price: PriceKinds,
     input_schema: Free('JSON Schema 2020-12 of the input, an object; it is checked before money is held.', {
       type: 'object',
