@@ -2,12 +2,15 @@
 -- What all migrations together make, for people who review a change. Function bodies stand in db/functions.
 
 create domain microcredits as bigint CHECK (((VALUE >= 0) AND (VALUE <= '9000000000000000'::bigint)));
+create domain usd_e18 as numeric(78,0) CHECK ((VALUE > (0)::numeric));
+create domain wei as numeric(78,0) CHECK ((VALUE >= (0)::numeric));
 
 create type account_role as enum ('user', 'admin');
 create type account_status as enum ('active', 'banned', 'deactivated');
 create type account_type as enum ('owner', 'agent');
 create type attempt_state as enum ('active', 'rejected', 'failed_onchain', 'replaced', 'mismatch', 'abandoned', 'settled');
 create type audit_actor_kind as enum ('operator', 'account', 'system');
+create type axon_claim_status as enum ('pending', 'confirming', 'completed', 'review_required', 'failed', 'closed');
 create type billing_mode as enum ('self_only', 'self_then_owner', 'owner_only');
 create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
 create type budget_window as enum ('daily', 'monthly', 'total');
@@ -167,6 +170,114 @@ create table audit_log_head (
   constraint audit_log_head_pkey PRIMARY KEY (only_row),
   constraint audit_log_head_only_row_check CHECK (only_row)
 );
+
+create table axon_claims (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  chain_id bigint not null,
+  tx_hash text not null,
+  status axon_claim_status default 'pending'::axon_claim_status not null,
+  reason text,
+  claimed_at timestamp with time zone not null,
+  looked_at timestamp with time zone,
+  payer_address text,
+  recipient_address text,
+  received_wei wei,
+  block bigint,
+  block_hash text,
+  block_at timestamp with time zone,
+  final boolean default false not null,
+  quote_id bigint,
+  grant_id bigint,
+  credited_micro microcredits,
+  completed_at timestamp with time zone,
+  review_opened_at timestamp with time zone,
+  constraint axon_claims_pkey PRIMARY KEY (id),
+  constraint axon_claims_account_id_chain_id_tx_hash_key UNIQUE (account_id, chain_id, tx_hash),
+  constraint axon_claims_grant_id_key UNIQUE (grant_id),
+  constraint axon_claims_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint axon_claims_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES credit_grants(id),
+  constraint axon_claims_quote_id_fkey FOREIGN KEY (quote_id) REFERENCES axon_quotes(id),
+  constraint axon_claims_check CHECK (((status <> 'completed'::axon_claim_status) OR (grant_id IS NOT NULL))),
+  constraint axon_claims_check1 CHECK (((grant_id IS NULL) = (credited_micro IS NULL))),
+  constraint axon_claims_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX axon_claims_hash ON axon_claims USING btree (chain_id, tx_hash);
+CREATE INDEX axon_claims_quote ON axon_claims USING btree (quote_id) WHERE quote_id IS NOT NULL;
+CREATE INDEX axon_claims_review ON axon_claims USING btree (review_opened_at) WHERE status = 'review_required'::axon_claim_status;
+CREATE INDEX axon_claims_undone ON axon_claims USING btree (account_id, status) WHERE status = ANY (ARRAY['pending'::axon_claim_status, 'confirming'::axon_claim_status, 'failed'::axon_claim_status]);
+CREATE INDEX axon_claims_work ON axon_claims USING btree (looked_at NULLS FIRST) WHERE NOT final;
+
+create table axon_events (
+  claim_id bigint not null,
+  n integer not null,
+  event text not null,
+  from_status axon_claim_status,
+  to_status axon_claim_status not null,
+  actor text not null,
+  data jsonb default '{}'::jsonb not null,
+  at timestamp with time zone not null,
+  constraint axon_events_pkey PRIMARY KEY (claim_id, n),
+  constraint axon_events_claim_id_fkey FOREIGN KEY (claim_id) REFERENCES axon_claims(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON axon_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table axon_quotes (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  mode text not null,
+  chain_id bigint not null,
+  payer_address text not null,
+  pay_to_address text not null,
+  expected_wei wei not null,
+  credit_micro microcredits not null,
+  rate_id bigint not null,
+  rate usd_e18 not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  claim_id bigint,
+  closed_at timestamp with time zone,
+  constraint axon_quotes_pkey PRIMARY KEY (id),
+  constraint axon_quotes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint axon_quotes_claim_id_fkey FOREIGN KEY (claim_id) REFERENCES axon_claims(id),
+  constraint axon_quotes_rate_id_fkey FOREIGN KEY (rate_id) REFERENCES axon_rates(id),
+  constraint axon_quotes_credit_micro_check CHECK (((credit_micro)::bigint > 0)),
+  constraint axon_quotes_expected_wei_check CHECK (((expected_wei)::numeric > (0)::numeric)),
+  constraint axon_quotes_mode_check CHECK ((mode = ANY (ARRAY['credit_usd'::text, 'pay_axon'::text]))),
+  constraint axon_quotes_pay_to_address_check CHECK ((pay_to_address = lower(pay_to_address))),
+  constraint axon_quotes_payer_address_check CHECK ((payer_address = lower(payer_address)))
+);
+CREATE UNIQUE INDEX axon_quotes_claim ON axon_quotes USING btree (claim_id) WHERE claim_id IS NOT NULL;
+CREATE UNIQUE INDEX axon_quotes_distinct ON axon_quotes USING btree (account_id, chain_id, pay_to_address, expected_wei) WHERE claim_id IS NULL AND closed_at IS NULL;
+CREATE INDEX axon_quotes_open ON axon_quotes USING btree (expires_at) WHERE claim_id IS NULL AND closed_at IS NULL;
+
+create table axon_rates (
+  id bigint generated always as identity not null,
+  source text not null,
+  rate usd_e18 not null,
+  observed_at timestamp with time zone not null,
+  sampled_at timestamp with time zone not null,
+  detail jsonb default '{}'::jsonb not null,
+  constraint axon_rates_pkey PRIMARY KEY (id),
+  constraint axon_rates_source_check CHECK ((source = ANY (ARRAY['fixed'::text, 'http'::text, 'feed'::text])))
+);
+CREATE INDEX axon_rates_newest ON axon_rates USING btree (sampled_at DESC, id DESC);
+
+create table axon_reconciliations (
+  id bigint generated always as identity not null,
+  chain_id bigint not null,
+  address text not null,
+  block bigint not null,
+  balance wei not null,
+  sent_count bigint not null,
+  base_id bigint,
+  received numeric(78,0) not null,
+  credited numeric(78,0) not null,
+  at timestamp with time zone default now() not null,
+  constraint axon_reconciliations_pkey PRIMARY KEY (id)
+);
+CREATE INDEX axon_reconciliations_latest ON axon_reconciliations USING btree (chain_id, address, id DESC);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON axon_reconciliations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table buckets (
   id bigint generated always as identity not null,
@@ -799,6 +910,11 @@ grant delete, insert, select, update on agent_links to farebox_app;
 grant insert, select, update on api_keys to farebox_app;
 grant insert, select on audit_log to farebox_app;
 grant select, update on audit_log_head to farebox_app;
+grant insert, select, update on axon_claims to farebox_app;
+grant insert, select on axon_events to farebox_app;
+grant insert, select, update on axon_quotes to farebox_app;
+grant delete, insert, select on axon_rates to farebox_app;
+grant insert, select on axon_reconciliations to farebox_app;
 grant select on buckets to farebox_app;
 grant select on budget_windows to farebox_app;
 grant insert, select, update on budgets to farebox_app;
@@ -854,6 +970,10 @@ grant usage on schema public to public;
 grant select on schema_migrations to farebox_app;
 grant usage on sequence accounts_id_seq to farebox_app;
 grant usage on sequence api_keys_id_seq to farebox_app;
+grant usage on sequence axon_claims_id_seq to farebox_app;
+grant usage on sequence axon_quotes_id_seq to farebox_app;
+grant usage on sequence axon_rates_id_seq to farebox_app;
+grant usage on sequence axon_reconciliations_id_seq to farebox_app;
 grant usage on sequence buckets_id_seq to farebox_app;
 grant usage on sequence budgets_id_seq to farebox_app;
 grant usage on sequence configuration_loads_id_seq to farebox_app;

@@ -9,6 +9,7 @@ import { systemRandom } from './kernel/random.ts'
 import { accountCommands } from './operator/account.ts'
 import { auditCommands } from './operator/audit.ts'
 import { auditLogCommands } from './operator/audit-log.ts'
+import { axonCommands } from './operator/axon.ts'
 import { configCommands } from './operator/config.ts'
 import { creditsCommands } from './operator/credits.ts'
 import { doctorCommands } from './operator/doctor.ts'
@@ -113,6 +114,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
   reconcileCommands,
   reviewCommands,
+  axonCommands,
   ownerCommands,
   creditsCommands,
   holdCommands,

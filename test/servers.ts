@@ -67,8 +67,11 @@ export interface TestServers {
 /** A wallet that nobody has seen. */
 export const newWallet = (): PrivateKeyAccount => privateKeyToAccount(generatePrivateKey())
 
-/** Starts this many composed servers. Call it in beforeAll and `stop` in afterAll. */
-export async function startServers(count = 1): Promise<TestServers> {
+/** Starts this many composed servers, on the shipped configuration unless it is changed. Call it in beforeAll and `stop` in afterAll. */
+export async function startServers(
+  count = 1,
+  options: { configure?: (shipped: string) => string } = {},
+): Promise<TestServers> {
   const database = await freshDatabase()
   const pepper = randomBytes(32)
   const log: string[] = []
@@ -80,7 +83,7 @@ export async function startServers(count = 1): Promise<TestServers> {
   const apps: App[] = []
   const urls: string[] = []
   for (let index = 0; index < count; index++) {
-    const app = await composed({ databaseUrl: database.url, pepper, clock, log })
+    const app = await composed({ databaseUrl: database.url, pepper, clock, log }, options.configure)
     apps.push(app)
     urls.push(await app.server.listen({ host: '127.0.0.1', port: 0 }))
   }
@@ -116,10 +119,16 @@ export async function startServers(count = 1): Promise<TestServers> {
   }
 }
 
-function composed(own: { databaseUrl: string; pepper: Buffer; clock: Clock; log: string[] }): Promise<App> {
+function composed(
+  own: { databaseUrl: string; pepper: Buffer; clock: Clock; log: string[] },
+  configure: (shipped: string) => string = (shipped) => shipped,
+): Promise<App> {
   const { config, secrets } = loadConfig({
     environment: { PORT: '0', HOST: '127.0.0.1' },
-    readFile: readTextFile,
+    readFile(path) {
+      const text = readTextFile(path)
+      return text === undefined ? undefined : configure(text)
+    },
     now: own.clock.now(),
     mode: 'development',
   })

@@ -30,10 +30,16 @@ const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: 
 
 /** Every page inside the frame: its path and the file it is in. Another page is a line here and one in ui/navigation.ts. */
 const pages = {
-  '/console': lazyRouteComponent(() => import('./pages/home.tsx'), 'Home'),
+  '/console': lazyRouteComponent(() => import('./pages/home/home.tsx'), 'Home'),
   '/topup': lazyRouteComponent(() => import('./pages/pay/buy.tsx'), 'Buy'),
   '/topup/$order': lazyRouteComponent(() => import('./pages/pay/order.tsx'), 'OrderPage'),
   '/console/orders': lazyRouteComponent(() => import('./pages/orders.tsx'), 'Orders'),
+  '/console/usage': lazyRouteComponent(() => import('./pages/usage.tsx'), 'UsagePage'),
+  '/console/requests': lazyRouteComponent(() => import('./pages/requests.tsx'), 'Requests'),
+  '/console/statement': lazyRouteComponent(() => import('./pages/statement.tsx'), 'StatementPage'),
+  '/console/agents': lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'Agents'),
+  '/console/wallets': lazyRouteComponent(() => import('./pages/wallets.tsx'), 'OwnerWallets'),
+  '/console/sessions': lazyRouteComponent(() => import('./pages/sessions.tsx'), 'Sessions'),
   '/console/keys': lazyRouteComponent(() => import('./pages/keys.tsx'), 'Keys'),
 }
 

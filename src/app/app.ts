@@ -39,7 +39,7 @@ export async function createApp(around: Surroundings): Promise<App> {
   const parts = around.media ?? openMediaParts(core, publicUrl)
   const media = openMedia(core, parts, {
     publicUrl,
-    paymentHint: paymentHint(publicUrl),
+    paymentHint: paymentHint(core, publicUrl),
     runners: capabilityRunners(core),
   })
   const routes = allRoutes(core, media, publicUrl, (token) => (request) => askItself(server, token, request))

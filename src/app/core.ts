@@ -16,6 +16,7 @@ import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
+import { sampleAxon } from './axon-metrics.ts'
 import { createMetrics, type Metrics, sampleOffer, samplePayments } from './metrics.ts'
 import { type Offer, openOffer, type Reloaded } from './offer.ts'
 import { openPayments, type Payments } from './payments.ts'
@@ -101,6 +102,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   warnOfDrift(around, offer.standing().drifted)
   const payments = openPayments(around, db, onTrouble)
   samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
+  sampleAxon(metrics.registry, payments.axon)
   return {
     around,
     db,

@@ -13,7 +13,7 @@ export interface HealthDeps {
   readonly version: string
   readonly closing: () => boolean
   readonly ledgerFailing: () => boolean
-  readonly payments: Pick<Payments, 'watcher' | 'reports'>
+  readonly payments: Pick<Payments, 'watcher' | 'reports' | 'axon'>
   readonly offer: Pick<Offer, 'standing'>
   /** False where /metrics has a port of its own. */
   readonly serveMetrics: boolean
@@ -98,6 +98,7 @@ function configurationChecks({ standing }: HealthDeps['offer']): Record<string, 
 async function paymentChecks({
   watcher,
   reports,
+  axon,
 }: HealthDeps['payments']): Promise<Record<string, { ok: boolean; detail?: string }>> {
   const chains = watcher.status().map((chain) => {
     const detail = chain.trouble ?? `${chain.behind} blocks behind`
@@ -105,5 +106,18 @@ async function paymentChecks({
   })
   const compared = await reports().catch(() => [])
   const assets = compared.map(({ assetId, ok, detail }) => [`reconciliation_${assetId}`, { ok, detail }] as const)
-  return Object.fromEntries([...chains, ...assets])
+  return { ...Object.fromEntries([...chains, ...assets]), ...(await axonChecks(axon)) }
+}
+
+async function axonChecks({
+  status,
+  report,
+}: Payments['axon']): Promise<Record<string, { ok: boolean; detail?: string }>> {
+  const now = status()
+  if (!now) return {}
+  const compared = await report().catch(() => undefined)
+  return {
+    axon: { ok: now.usable, detail: now.trouble ?? 'quotes are made' },
+    ...(compared && { reconciliation_axon: { ok: compared.ok, detail: compared.detail } }),
+  }
 }

@@ -5,12 +5,15 @@ import { sweepLapsed } from '../payments/orders/attempts.ts'
 import { openWatchedChains, type PaymentChains, paymentChains } from '../payments/watcher/port.ts'
 import { type ReconciliationReport, reconciliationReports } from '../payments/watcher/reconciliation/service.ts'
 import { startWatcher, type Watcher } from '../payments/watcher/worker.ts'
+import { type Axon, openAxon } from './axon.ts'
 import type { Surroundings } from './server-surroundings.ts'
 
 /** The chains that payments come in on, watched by this process. */
 export interface Payments {
   readonly chains: PaymentChains
   readonly watcher: Watcher
+  /** Payments with a chain's own coin. */
+  readonly axon: Axon
   /** The newest comparison of each asset: what the chain shows we received against what was credited. */
   reports(): Promise<ReconciliationReport[]>
   /** The verified wallets of an account, lower-case, the one to pay from first. */
@@ -32,10 +35,11 @@ const SWEEP_ORDERS = 500
 
 /** Opens the configured chains and begins to watch them. An asset takes no orders before its check has passed. */
 export function openPayments(
-  { config, secrets, clock, random, logger }: Surroundings,
+  around: Surroundings,
   db: Database,
   onTrouble: (message: string, error: unknown) => void,
 ): Payments {
+  const { config, secrets, clock, random, logger } = around
   const accepted = acceptAssets(config.payments.assets)
   const watched = openWatchedChains(accepted, secrets.rpcUrls, clock)
   const watcher = startWatcher({ db, clock, random, chains: watched, ...pace[config.mode], onTrouble })
@@ -59,27 +63,29 @@ export function openPayments(
     sweepLapsed({ db, clock }, SWEEP_ORDERS).catch((error: unknown) => onTrouble('lapsed orders wait', error))
   }, SWEEP_MS).unref()
 
+  const payerWallets: Payments['payerWallets'] = async (accountId) => {
+    const wallets = (await list(db, accountId)).filter(({ verified_at }) => verified_at !== null)
+    return wallets.sort((one, other) => Number(other.is_primary) - Number(one.is_primary)).map(({ address }) => address)
+  }
+  const axon = openAxon(around, db, { payerWallets, onTrouble })
+
   return {
     chains,
     watcher,
+    axon,
+    payerWallets,
     reports: () =>
       reconciliationReports(
         db,
         accepted.map(({ assetId }) => assetId),
         clock.now(),
       ),
-    async payerWallets(accountId) {
-      const wallets = (await list(db, accountId)).filter(({ verified_at }) => verified_at !== null)
-      return wallets
-        .sort((one, other) => Number(other.is_primary) - Number(one.is_primary))
-        .map(({ address }) => address)
-    },
     async stop() {
       stopped = true
       clearTimeout(checking)
       clearInterval(sweep)
       await firstCheck
-      await watcher.stop()
+      await Promise.all([watcher.stop(), axon.stop()])
     },
   }
 }

@@ -21,8 +21,10 @@ import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
 import { type McpDeps, mcpRoutes } from '../mcp/routes.ts'
+import { axonRoutes } from '../payments/axon/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
+import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
 import { capabilityTasks } from './capability-tasks.ts'
@@ -59,6 +61,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
     ...usageRoutes({ db, clock }),
@@ -67,7 +70,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: paymentHint(publicUrl),
+      paymentHint: paymentHint(core, publicUrl),
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -93,7 +96,12 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
 }
 
 /** What the 402 answers of billed endpoints say about paying. */
-export const paymentHint = (publicUrl: () => string) => () => ({ topup_url: `${publicUrl()}/topup` })
+export const paymentHint =
+  ({ payments }: Pick<Core, 'payments'>, publicUrl: () => string) =>
+  (shortfallMicro: bigint) => ({
+    topup_url: `${publicUrl()}/topup`,
+    ...paymentObject(payments.chains, shortfallMicro),
+  })
 
 /** Operations over HTTP, and the same as tools. */
 function capabilitiesAndTools(
@@ -109,7 +117,7 @@ function capabilitiesAndTools(
       ...core,
       capabilities,
       createTask: capabilityTasks(media),
-      paymentHint: paymentHint(publicUrl),
+      paymentHint: paymentHint(core, publicUrl),
       ending: core.ending.signal,
       onInvoked: core.metrics.invoked,
     }),

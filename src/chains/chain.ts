@@ -85,6 +85,10 @@ export interface ChainNode {
   /** Transactions that an account has sent, as of a block. */
   sentCount(account: string, block: bigint): Promise<bigint>
   balance(token: string, holder: string, block: bigint): Promise<bigint>
+  /** What an account holds of the chain's own coin, in wei. */
+  nativeBalance(holder: string, block: bigint): Promise<bigint>
+  /** What a contract answers to a call, in hex digits. Throws CallReverted when it refuses. */
+  read(contract: string, data: string, block: bigint): Promise<string>
   /** What a token says of itself. */
   token(token: string): Promise<{ readonly decimals: number; readonly symbol: string }>
   /** The code at an address; `0x` for a plain account. */

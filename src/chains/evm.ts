@@ -60,6 +60,8 @@ function openNode(name: string, rpc: JsonRpc, settings: ChainSettings): ChainNod
     facts: (txHash) => factsOf(rpc, txHash),
     sentCount: async (account, block) => numberOf(await one('eth_getTransactionCount', account, hex(block))),
     balance: async (token, holder, block) => numberOf(await call(token, `${BALANCE_OF}${word(holder)}`, hex(block))),
+    nativeBalance: async (holder, block) => numberOf(await one('eth_getBalance', holder, hex(block))),
+    read: (contract, data, block) => call(contract, data, hex(block)),
     async token(token) {
       const said = (data: string): Promise<string> =>
         call(token, data, 'latest').catch((error: unknown) => {

@@ -90,7 +90,16 @@ describe('loadConfig', () => {
       concurrentTasks: 64,
       chatBodyBytes: 8_388_608,
     })
-    expect(Object.values(secrets)).toEqual([undefined, undefined, {}, {}, {}, {}, undefined])
+    expect(Object.values(secrets)).toEqual([
+      undefined,
+      undefined,
+      {},
+      {},
+      {},
+      { rpcUrls: [], rateUrls: [] },
+      {},
+      undefined,
+    ])
   })
 
   test('production takes the public limits, and every address', () => {

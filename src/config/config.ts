@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { type AxonSecrets, readAxon } from './axon.ts'
 import { type CapabilityConfig, readCapabilities } from './capabilities.ts'
 import { contradictions } from './contradictions.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
@@ -84,6 +85,8 @@ export interface Secrets {
   readonly capabilityHeaders: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
+  /** Nodes and rate sources of the native token. */
+  readonly axon: AxonSecrets
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
   /** undefined: results are kept in the data folder. */
@@ -125,10 +128,11 @@ export function loadConfig({
   const capabilities = readCapabilities(file, raw, readFile)
   const media = readMediaModels(file, now)
   const payments = readPayments(file, raw, readFile)
+  const axon = readAxon(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, media, capabilities, payments, oidc, results]
+  const parts = [file, providers, models, media, capabilities, payments, axon, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   const mentioned = new Set(problems.map(({ where }) => where))
   problems.push(...contradictions({ mode, host, environment, file, mentioned }))
@@ -152,7 +156,7 @@ export function loadConfig({
     capabilities: capabilities.capabilities,
     mcp: { allowedHosts: file.content.mcp.allowed_hosts, allowedOrigins: file.content.mcp.allowed_origins },
     mediaModels: media.mediaModels,
-    payments: payments.payments,
+    payments: { ...payments.payments, axon: axon.axon },
     oidc: oidc.oidc,
     results: results.results,
     outgoing: results.outgoing,
@@ -164,6 +168,7 @@ export function loadConfig({
     providerKeys: providers.providerKeys,
     capabilityHeaders: capabilities.capabilityHeaders,
     rpcUrls: payments.rpcUrls,
+    axon: axon.secrets,
     oidcClientSecrets: oidc.clientSecrets,
     resultsKey: results.accessKey,
   }

@@ -27,7 +27,10 @@ export function describeConfig(config: Config, secrets: Secrets): string {
   const settings = {
     ...rest,
     providers: Object.fromEntries(providers),
-    payments: { assets: Object.fromEntries(assets) },
+    payments: {
+      assets: Object.fromEntries(assets),
+      ...(config.payments.axon && { axon: { ...config.payments.axon, ...describedAxon(secrets) } }),
+    },
     oidc: { ...config.oidc, providers: Object.fromEntries(identityProviders) },
   }
   const hidden = { databaseUrl: shown(secrets.databaseUrl), keyPepper: shown(secrets.keyPepper) }
@@ -56,6 +59,10 @@ function describeCapability({ upstream, versions, ...rest }: CapabilityConfig, s
           },
     versions: versions.map(({ hash, descriptor }) => ({ hash, ...descriptor })),
   }
+}
+
+function describedAxon({ axon }: Secrets) {
+  return { rpcUrls: axon.rpcUrls.map(shown), rateUrls: axon.rateUrls.map(shown) }
 }
 
 /** Tells whether a secret is set, and the first four hexadecimal digits of its hash. */

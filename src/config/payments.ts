@@ -1,3 +1,4 @@
+import type { AxonConfig } from './axon.ts'
 import type { RawEnvironment } from './environment.ts'
 import { readSecret } from './environment.ts'
 import type { CheckedFile } from './file.ts'
@@ -24,6 +25,8 @@ export interface AssetConfig {
 export interface PaymentsConfig {
   /** By asset id. Whether there is such an asset is checked where the assets are known. */
   readonly assets: Readonly<Record<string, AssetConfig>>
+  /** The chain's own coin; undefined: it is not taken. */
+  readonly axon: AxonConfig | undefined
 }
 
 type FileAsset = CheckedFile['content']['payments']['assets'][string]
@@ -35,7 +38,7 @@ export function readPayments(
   raw: RawEnvironment,
   readFile: ReadFile,
 ): {
-  payments: PaymentsConfig
+  payments: Pick<PaymentsConfig, 'assets'>
   rpcUrls: Readonly<Record<string, readonly string[]>>
   problems: readonly Problem[]
 } {

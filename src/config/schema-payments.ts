@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { MICROCREDITS_MAX, toJsonInteger } from '../kernel/money.ts'
+import { Axon } from './schema-axon.ts'
 import { Keys } from './schema-fields.ts'
 
 const ADDRESS_PATTERN = '^0x[0-9a-fA-F]{40}$'
@@ -67,6 +68,7 @@ export const Payments = Keys(
       description:
         'Accepted assets by id: `base_usdc`, `base_sepolia_usdc`, `polygon_usdc`. `npm start` adds `dev_usdc` by itself.',
     }),
+    axon: Type.Optional(Axon),
   },
   { default: {}, description: 'What people pay with.' },
 )

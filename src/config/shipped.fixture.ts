@@ -10,6 +10,7 @@ export const exampleKeys = {
   S3_ACCESS_KEY_ID: 'planted-access-key',
   S3_SECRET_ACCESS_KEY: 'planted-secret-access-key',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
+  RATE_URL: 'https://rates.example.org/planted-rate-key',
 }
 
 /** farebox.yaml as it is shipped, for tests. */

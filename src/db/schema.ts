@@ -14,6 +14,8 @@ export type AttemptState = "abandoned" | "active" | "failed_onchain" | "mismatch
 
 export type AuditActorKind = "account" | "operator" | "system";
 
+export type AxonClaimStatus = "closed" | "completed" | "confirming" | "failed" | "pending" | "review_required";
+
 export type BillingMode = "owner_only" | "self_only" | "self_then_owner";
 
 export type BucketKind = "bonus" | "promo" | "purchased" | "refunded";
@@ -128,6 +130,79 @@ export interface AuditLogHead {
   last_hash: Buffer;
   last_id: bigint;
   only_row: Generated<boolean>;
+}
+
+export interface AxonClaims {
+  account_id: bigint;
+  block: bigint | null;
+  block_at: Timestamp | null;
+  block_hash: string | null;
+  chain_id: bigint;
+  claimed_at: Timestamp;
+  completed_at: Timestamp | null;
+  credited_micro: bigint | null;
+  final: Generated<boolean>;
+  grant_id: bigint | null;
+  id: Generated<bigint>;
+  looked_at: Timestamp | null;
+  payer_address: string | null;
+  quote_id: bigint | null;
+  reason: string | null;
+  received_wei: Numeric | null;
+  recipient_address: string | null;
+  review_opened_at: Timestamp | null;
+  status: Generated<AxonClaimStatus>;
+  tx_hash: string;
+}
+
+export interface AxonEvents {
+  actor: string;
+  at: Timestamp;
+  claim_id: bigint;
+  data: Generated<Json>;
+  event: string;
+  from_status: AxonClaimStatus | null;
+  n: number;
+  to_status: AxonClaimStatus;
+}
+
+export interface AxonQuotes {
+  account_id: bigint;
+  chain_id: bigint;
+  claim_id: bigint | null;
+  closed_at: Timestamp | null;
+  created_at: Timestamp;
+  credit_micro: bigint;
+  expected_wei: Numeric;
+  expires_at: Timestamp;
+  id: Generated<bigint>;
+  mode: string;
+  pay_to_address: string;
+  payer_address: string;
+  rate: Numeric;
+  rate_id: bigint;
+}
+
+export interface AxonRates {
+  detail: Generated<Json>;
+  id: Generated<bigint>;
+  observed_at: Timestamp;
+  rate: Numeric;
+  sampled_at: Timestamp;
+  source: string;
+}
+
+export interface AxonReconciliations {
+  address: string;
+  at: Generated<Timestamp>;
+  balance: Numeric;
+  base_id: bigint | null;
+  block: bigint;
+  chain_id: bigint;
+  credited: Numeric;
+  id: Generated<bigint>;
+  received: Numeric;
+  sent_count: bigint;
 }
 
 export interface Buckets {
@@ -577,6 +652,11 @@ export interface DB {
   api_keys: ApiKeys;
   audit_log: AuditLog;
   audit_log_head: AuditLogHead;
+  axon_claims: AxonClaims;
+  axon_events: AxonEvents;
+  axon_quotes: AxonQuotes;
+  axon_rates: AxonRates;
+  axon_reconciliations: AxonReconciliations;
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;

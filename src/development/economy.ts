@@ -24,6 +24,8 @@ export interface DevelopmentFile {
     readonly token_address: string
     readonly recipient_address: string
   }
+  /** Top-up with the chain's own coin. */
+  readonly axon: { readonly chain_id: number; readonly pay_to_address: string }
   /** Wallets with tokens and gas and without an account. */
   readonly payers: ReadonlyArray<{ readonly address: string; readonly private_key: string }>
   readonly oidc: {

@@ -11,6 +11,7 @@ import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { developmentCoin } from './native-token.ts'
 import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
 
@@ -86,14 +87,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
-      chain: {
-        rpc_url: chain.rpcUrl,
-        chain_id: chain.chainId,
-        asset_id: chain.assetId,
-        token_address: chain.tokenAddress,
-        recipient_address: chain.recipientAddress,
-      },
-      payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
+      ...onChain(chain),
       oidc: identity.oidc,
       owner,
       agent,
@@ -134,7 +128,20 @@ async function openingCredits(
   }
 }
 
-/** The settings with the development chain's stablecoin among the assets. */
+/** What dev.json says about the chain. */
+const onChain = (chain: DevelopmentChain) => ({
+  chain: {
+    rpc_url: chain.rpcUrl,
+    chain_id: chain.chainId,
+    asset_id: chain.assetId,
+    token_address: chain.tokenAddress,
+    recipient_address: chain.recipientAddress,
+  },
+  axon: { chain_id: chain.chainId, pay_to_address: chain.recipientAddress },
+  payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
+})
+
+/** The settings with the development chain's stablecoin among the assets, and with its own coin. */
 function withChain(
   { config, secrets }: RunningIdentity['settings'],
   chain: DevelopmentChain,
@@ -146,8 +153,19 @@ function withChain(
     confirmations: {},
   }
   return {
-    config: { ...config, payments: { assets: { ...config.payments.assets, [chain.assetId]: asset } } },
-    secrets: { ...secrets, rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] } },
+    config: {
+      ...config,
+      payments: {
+        ...config.payments,
+        assets: { ...config.payments.assets, [chain.assetId]: asset },
+        axon: developmentCoin(chain),
+      },
+    },
+    secrets: {
+      ...secrets,
+      rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] },
+      axon: { rpcUrls: [chain.rpcUrl], rateUrls: [] },
+    },
   }
 }
 

@@ -238,7 +238,7 @@ const headers = {
 
 const errorSchema = {
   type: 'object',
-  description: 'The body of every refusal. Further members carry the numbers of this one.',
+  description: 'The body of every refusal: strings. Further members carry the numbers of this one.',
   required: ['error', 'message', 'type', 'code', 'request_id'],
   properties: {
     error: {
@@ -252,5 +252,17 @@ const errorSchema = {
     },
     code: { type: 'string', enum: Object.keys(catalogue) },
     request_id: { type: 'string' },
+    payment: {
+      type: 'object',
+      description:
+        'Of `insufficient_credits`, while an asset can be paid with: what the missing Credits cost. The one member that is no string; its own are. Pay with an order (`POST /v1/payments/orders`): it is no x402 offer, and a bare transfer waits for the operator.',
+      required: ['network', 'currency', 'pay_to_address', 'amount'],
+      properties: {
+        network: { type: 'string' },
+        currency: { type: 'string' },
+        pay_to_address: { type: 'string' },
+        amount: { type: 'string', description: 'Micro units of the currency, rounded up' },
+      },
+    },
   },
 }

@@ -1,3 +1,4 @@
+import { checkAxon } from './doctor/axon.ts'
 import type { Check, CheckStatus } from './doctor/check.ts'
 import { checkConfiguration, checkPrices } from './doctor/configuration.ts'
 import { checkDatabase } from './doctor/database.ts'
@@ -19,20 +20,21 @@ export const doctorCommands: AddCommands = (program, around) => {
       .command('doctor')
       .description('check settings, database, ledger, providers, prices, clocks and disk; changes nothing'),
   )
-    .option('--offline', 'connect to no provider')
+    .option('--offline', 'connect to no provider, node or rate source')
     .action(async (options: { json?: boolean; offline?: boolean }) => {
       const wiring = readWiring(around)
       const { checks, settings } = checkConfiguration(around, wiring)
       const now = around.clock.now()
       if (settings) checks.push(...checkPrices(settings.config, now))
-      const [database, providers, disk] = await withProgress(around, 'looking at everything', () =>
+      const [database, providers, axon, disk] = await withProgress(around, 'looking at everything', () =>
         Promise.all([
           checkDatabase(wiring, around.clock),
           settings ? checkProviders(settings.config, { offline: options.offline ?? false }) : [],
+          settings ? checkAxon({ ...settings, clock: around.clock }, { offline: options.offline ?? false }) : [],
           checkDisk(wiring.dataFolder),
         ]),
       )
-      checks.push(...database.checks, ...providers, disk)
+      checks.push(...database.checks, ...providers, ...axon, disk)
       const bad = checks.filter(({ status }) => status === 'failed').length
       print(around, options, { data: { healthy: bad === 0, checks }, text: checklist(checks) })
       if (bad > 0)

@@ -216,7 +216,8 @@ function said(action: Action, named: string, decided: Decided): string {
   return done[action]
 }
 
-function aloneLimit(around: ProgramSurroundings): Microcredits {
+/** Above this value a decision takes two operators. Refuses a setting that is no amount. */
+export function aloneLimit(around: ProgramSurroundings): Microcredits {
   const text = around.environment.FAREBOX_REVIEW_ALONE_CREDITS
   if (text === undefined || text === '') return ALONE_LIMIT
   const limit = creditsFromText(text)
@@ -236,7 +237,8 @@ function orderId(text: string): string {
   )
 }
 
-function parseHash(text: string): string {
+/** A transaction hash, in lower case. */
+export function parseHash(text: string): string {
   if (/^0x[0-9a-f]{64}$/i.test(text)) return text.toLowerCase()
   throw new InvalidArgumentError('It takes a transaction hash: 0x and 64 hexadecimal digits.')
 }

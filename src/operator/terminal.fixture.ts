@@ -13,6 +13,7 @@ import { register } from '../ledger/processes.ts'
 import { accountCommands } from './account.ts'
 import { auditCommands } from './audit.ts'
 import { auditLogCommands } from './audit-log.ts'
+import { axonCommands } from './axon.ts'
 import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
@@ -44,6 +45,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   keyCommands(input),
   reconcileCommands,
   reviewCommands,
+  axonCommands,
   ownerCommands,
   creditsCommands,
   holdCommands,

@@ -32,7 +32,7 @@ export async function send<T>(path: string, call: ApiCall = {}, token?: string):
   }
   const text = await response.text()
   const json = parsed(text)
-  if (response.ok) return json as T
+  if (response.ok) return (call.headers?.accept === 'text/csv' ? text : json) as T
   throw new ApiError(response.status, json ?? { message: `The server answered ${response.status} without saying why.` })
 }
 

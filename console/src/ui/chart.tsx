@@ -47,7 +47,7 @@ export function StackedBars({
         </button>
       </div>
       <div hidden={asTable}>
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT + FOOT}`} aria-hidden="true" focusable="false">
+        <svg viewBox={`-18 0 ${WIDTH + 36} ${HEIGHT + FOOT}`} aria-hidden="true" focusable="false">
           <line x1="0" x2={WIDTH} y1={HEIGHT} y2={HEIGHT} stroke="var(--line-strong)" />
           {bars.map((bar, n) => {
             let top = HEIGHT

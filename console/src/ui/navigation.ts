@@ -1,4 +1,4 @@
-/** A page as the navigation shows it. `count`: the query whose number stands beside it. */
+/** A page as the navigation shows it. */
 export interface NavigationItem {
   readonly to: string
   readonly label: string
@@ -10,14 +10,38 @@ export const navigation: ReadonlyArray<{
   readonly for: 'everyone' | 'owners' | 'admins'
   readonly items: readonly NavigationItem[]
 }> = [
-  { title: 'Overview', for: 'everyone', items: [{ to: '/console', label: 'Home' }] },
+  {
+    title: 'Overview',
+    for: 'everyone',
+    items: [
+      { to: '/console', label: 'Home' },
+      { to: '/console/usage', label: 'Usage' },
+      { to: '/console/requests', label: 'Requests' },
+    ],
+  },
   {
     title: 'Credits',
     for: 'everyone',
     items: [
       { to: '/topup', label: 'Buy Credits' },
       { to: '/console/orders', label: 'Orders' },
+      { to: '/console/statement', label: 'Statement' },
     ],
   },
-  { title: 'Access', for: 'everyone', items: [{ to: '/console/keys', label: 'API keys' }] },
+  {
+    title: 'Yours',
+    for: 'owners',
+    items: [
+      { to: '/console/agents', label: 'Agents' },
+      { to: '/console/wallets', label: 'Wallets' },
+    ],
+  },
+  {
+    title: 'Access',
+    for: 'everyone',
+    items: [
+      { to: '/console/keys', label: 'API keys' },
+      { to: '/console/sessions', label: 'Sessions' },
+    ],
+  },
 ]

@@ -27,6 +27,9 @@ export const actions = {
   'credit.order': 'order',
   'refund.order': 'order',
   'dismiss.order': 'order',
+  'credit.native_payment': 'native_payment',
+  'refund.native_payment': 'native_payment',
+  'dismiss.native_payment': 'native_payment',
 } as const satisfies Record<string, string>
 
 /** What was done. The target of `*.link` is the Agent's account. */

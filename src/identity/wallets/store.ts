@@ -86,7 +86,21 @@ export async function paysOpenOrder(tx: Tx, wallet: { address: string; accountId
     .where('status', 'in', ['pending', 'confirming', 'review_required'])
     .limit(1)
     .executeTakeFirst()
-  return row !== undefined
+  return row !== undefined || (await paysNativeToken(tx, wallet))
+}
+
+/** True while a quote asks for a payment of this wallet, or a hash of the account is still looked for. */
+async function paysNativeToken(
+  tx: Tx,
+  { address, accountId }: { address: string; accountId: bigint },
+): Promise<boolean> {
+  const { rows } = await sql<{ open: boolean }>`
+    select exists (select from axon_quotes where account_id = ${accountId} and payer_address = ${address}
+                   and claim_id is null and closed_at is null and expires_at > now())
+        or exists (select from axon_claims where account_id = ${accountId} and status in ('pending', 'confirming')) as open`.execute(
+    tx,
+  )
+  return rows[0]?.open === true
 }
 
 /** Takes a locked wallet from its account, which is then known by the oldest of the others. */

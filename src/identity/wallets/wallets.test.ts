@@ -220,6 +220,20 @@ test.each([
   expect(await walletsOf(owner)).toHaveLength(expected === 409 ? 1 : 0)
 })
 
+test('while a quote asks for a payment of a wallet in the native token, it cannot be removed', async () => {
+  const owner = await servers.owner()
+  const wallet = await added(owner)
+  await servers.database.sql(
+    `with r as (insert into axon_rates (source, rate, observed_at, sampled_at) values ('fixed', 1, now(), now()) returning id)
+     insert into axon_quotes (account_id, mode, chain_id, payer_address, pay_to_address, expected_wei, credit_micro, rate_id, rate, created_at, expires_at)
+     select $1, 'pay_axon', 1, $2, $2, 1, 1, id, 1, now(), now() + interval '10 minutes' from r`,
+    [owner.accountId, wallet.address.toLowerCase()],
+  )
+  expect(code(await remove(owner, wallet.address))).toEqual([409, 'wallet_in_use'])
+  await servers.database.sql("update axon_quotes set expires_at = now() - interval '1 second'")
+  expect((await remove(owner, wallet.address)).status).toBe(200)
+})
+
 test('the database itself refuses a wallet of two accounts, and a known wallet that the account has not', async () => {
   const [owner, other] = [await servers.owner(), await servers.owner()]
   const wallet = (await added(owner)).address.toLowerCase()

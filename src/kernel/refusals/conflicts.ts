@@ -64,7 +64,7 @@ export const conflicts = {
     status: 409,
     type: 'conflict_error',
     phrase: 'Wallet in use',
-    message: 'An order that this wallet pays is still open.',
+    message: 'An order or quote that this wallet pays is still open.',
     fix: 'GET /v1/payments/orders shows it. Remove the wallet when the order is completed or has expired.',
   },
   attempt_active: {
@@ -145,6 +145,13 @@ export const conflicts = {
     phrase: 'Transaction already used',
     message: 'This transaction paid for another purchase.',
     fix: 'Register the hash of the transaction that paid for this order.',
+  },
+  tx_already_claimed: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Transaction already claimed',
+    message: 'Credits were given for this transaction already, or an operator closed it.',
+    fix: 'claimed_by names the payment that has it. A transaction is credited once, over all ways to pay.',
   },
   too_many_hashes: {
     status: 409,

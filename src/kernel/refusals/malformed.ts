@@ -63,6 +63,31 @@ export const malformedRequests = {
     'A transaction hash is 0x and 64 hexadecimal digits.',
     'Copy the whole hash from the wallet or the explorer.',
   ),
+  invalid_quote_request: malformed(
+    'Invalid quote request',
+    'A quote takes exactly one of credit_usd and pay_axon, as a plain decimal above zero.',
+    'Send {"credit_usd": "10"} or {"pay_axon": "0.25"}: strings, no sign, no exponent.',
+  ),
+  wrong_payer: malformed(
+    'Wrong payer',
+    'Another wallet than one of this account sent this transaction.',
+    'Pay from the payer_wallet_address of the quote. What was sent from elsewhere can be looked into by the operator.',
+  ),
+  wrong_recipient: malformed(
+    'Wrong recipient',
+    'This transaction does not pay the address of the quote by itself.',
+    'Only a plain transfer to pay_to_address counts: what a contract passes on inside a transaction does not.',
+  ),
+  tx_failed: malformed(
+    'Transaction failed',
+    'This transaction failed on the chain and moved nothing.',
+    'Ask for a new quote and pay again.',
+  ),
+  tx_not_found: malformed(
+    'Transaction not found',
+    'No node knew this transaction for 24 hours.',
+    'Check the hash and the network. If the transaction is in a block by now, send the hash again.',
+  ),
   invalid_context: malformed(
     'Invalid payment context',
     'The payment context is not one of this service.',

@@ -66,6 +66,13 @@ export const serviceFailures = {
     message: 'This asset cannot be paid with right now: it is paused, or its network cannot be reached.',
     fix: 'Try again later, or choose another asset of GET /v1/payments/options. Do not pay without an order.',
   },
+  rate_unavailable: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Rate unavailable',
+    message: 'There is no fresh rate for the native token right now, so nothing can be quoted.',
+    fix: 'Try again as Retry-After says, or pay with a stablecoin: GET /v1/payments/options.',
+  },
   unavailable: {
     status: 503,
     type: 'api_error',

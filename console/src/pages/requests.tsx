@@ -1,0 +1,127 @@
+import type { Reply } from '../api/types.ts'
+import { count } from '../ui/format.ts'
+import { List, useList } from '../ui/list.tsx'
+import { Badge, Card, Copyable, Credits, Empty, Field, PageHead, Table, Time } from '../ui/parts.tsx'
+import { useFilters } from '../ui/search.ts'
+
+type Call = Reply<'/v1/calls', 'get'>['data'][number]
+
+const states = {
+  running: { words: 'Running', tone: 'accent' },
+  success: { words: 'Success', tone: 'good' },
+  failed: { words: 'Failed', tone: 'bad' },
+  usage_unknown: { words: 'Cost unknown', tone: 'warn' },
+  pending_settlement: { words: 'Waiting for settlement', tone: 'warn' },
+} as const
+
+/** Every call that this account made or paid for: what it was and what it cost, never what was said. */
+export function Requests() {
+  const [filters, change] = useFilters()
+  const search = Object.fromEntries(Object.entries(filters).filter(([name]) => ['status', 'model'].includes(name)))
+  const list = useList<Call>('/v1/calls', search)
+  return (
+    <>
+      <PageHead title="Requests">
+        Each call with its cost and the id to name when you ask about it. Prompts are never kept.
+      </PageHead>
+      <Card>
+        <div className="grid-cards">
+          <Field label="State">
+            {(ids) => (
+              <select
+                {...ids}
+                className="input"
+                value={filters.status ?? ''}
+                onChange={(event) => change({ status: event.target.value })}
+              >
+                <option value="">All</option>
+                {Object.entries(states).map(([state, { words }]) => (
+                  <option key={state} value={state}>
+                    {words}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <Field label="Model">
+            {(ids) => (
+              <input
+                {...ids}
+                className="input"
+                placeholder="All"
+                defaultValue={filters.model ?? ''}
+                onChange={(event) => change({ model: event.target.value.trim() })}
+              />
+            )}
+          </Field>
+        </div>
+      </Card>
+      <Card>
+        <List list={list} empty={<Empty title="No calls here">Change the filters, or make a first call.</Empty>}>
+          {(calls) => (
+            <Table
+              caption="Calls"
+              head={
+                <>
+                  <th scope="col">Time</th>
+                  <th scope="col">Model</th>
+                  <th scope="col">State</th>
+                  <th scope="col" className="number">
+                    Tokens in, out
+                  </th>
+                  <th scope="col" className="number">
+                    Charged
+                  </th>
+                  <th scope="col">Account</th>
+                  <th scope="col">Request</th>
+                </>
+              }
+            >
+              {calls.map((call) => (
+                <CallRow key={call.call_id} call={call} />
+              ))}
+            </Table>
+          )}
+        </List>
+      </Card>
+    </>
+  )
+}
+
+function CallRow({ call }: { call: Call }) {
+  const { words, tone } = states[call.status]
+  const usage = call.usage as { input_tokens?: number; output_tokens?: number } | null
+  return (
+    <tr>
+      <td>
+        <Time at={call.created_at} />
+      </td>
+      <td>
+        {call.model} <span className="quiet">{call.category === 'chat' ? '' : call.category}</span>
+      </td>
+      <td>
+        <Badge tone={tone}>{words}</Badge>
+      </td>
+      <td className="number">
+        {usage?.input_tokens === undefined ? (
+          <span className="quiet">–</span>
+        ) : (
+          `${count(usage.input_tokens)}, ${count(usage.output_tokens ?? 0)}`
+        )}
+      </td>
+      <td className="number">
+        {call.actual_amount_micro === null ? (
+          <span className="quiet">
+            <Credits micro={call.reserve_amount_micro} /> held
+          </span>
+        ) : (
+          <Credits micro={call.charged_micro} />
+        )}
+      </td>
+      <td>{call.actor_account_id}</td>
+      <td>
+        <Copyable text={call.request_id} what="request id" />
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,179 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { api } from '../api/client.ts'
+import type { Reply } from '../api/types.ts'
+import { Badge, Button, Card, Credits, Empty, ErrorCard, Field, PageHead, Skeleton, Table, Time } from '../ui/parts.tsx'
+import { useFilters } from '../ui/search.ts'
+
+type Statement = Reply<'/v1/credits/ledger', 'get'>
+type Movement = Statement['data'][number]
+
+/** Opening, every movement, closing: they add up, for any range. */
+export function StatementPage() {
+  const [filters, change] = useFilters()
+  const range = {
+    ...(filters.from ? { from: `${filters.from}T00:00:00Z` } : {}),
+    ...(filters.to ? { to: `${filters.to}T00:00:00Z` } : {}),
+  }
+  const statement = useInfiniteQuery({
+    queryKey: ['statement', range],
+    queryFn: ({ pageParam, signal }) => {
+      const query = new URLSearchParams({
+        ...range,
+        limit: '100',
+        ...(pageParam ? { before_id: String(pageParam) } : {}),
+      })
+      return api<Statement>(`/v1/credits/ledger?${query}`, { signal })
+    },
+    initialPageParam: 0,
+    getNextPageParam: (page) => page.next_cursor || undefined,
+  })
+  const first = statement.data?.pages[0]
+  const rows = statement.data?.pages.flatMap((page) => page.data) ?? []
+  return (
+    <>
+      <PageHead title="Statement" actions={<DownloadCsv range={range} />}>
+        Every movement of your own Credits. Opening and movements make the closing balance. Days are UTC days.
+      </PageHead>
+      <Card>
+        <div className="grid-cards">
+          <Field label="From (UTC day)">
+            {(ids) => (
+              <input
+                {...ids}
+                type="date"
+                className="input"
+                value={filters.from ?? ''}
+                onChange={(event) => change({ from: event.target.value })}
+              />
+            )}
+          </Field>
+          <Field label="Until (UTC day, not included)">
+            {(ids) => (
+              <input
+                {...ids}
+                type="date"
+                className="input"
+                value={filters.to ?? ''}
+                onChange={(event) => change({ to: event.target.value })}
+              />
+            )}
+          </Field>
+        </div>
+      </Card>
+      {statement.error ? <ErrorCard error={statement.error} retry={() => void statement.refetch()} /> : null}
+      {first ? (
+        <Card>
+          <dl className="grid-cards">
+            <div className="figure">
+              <dt>Opening</dt>
+              <dd>
+                <Credits micro={first.opening_micro} />
+              </dd>
+            </div>
+            <div className="figure">
+              <dt>Movements</dt>
+              <dd>
+                <Credits micro={first.closing_micro - first.opening_micro} signed />
+              </dd>
+            </div>
+            <div className="figure">
+              <dt>Closing</dt>
+              <dd>
+                <Credits micro={first.closing_micro} />
+              </dd>
+            </div>
+          </dl>
+          {rows.length === 0 ? <Empty title="Nothing moved in this range" /> : <Movements rows={rows} />}
+          {statement.hasNextPage ? (
+            <div>
+              <Button busy={statement.isFetchingNextPage} onClick={() => void statement.fetchNextPage()}>
+                Show older
+              </Button>
+            </div>
+          ) : null}
+        </Card>
+      ) : statement.error ? null : (
+        <Skeleton lines={8} />
+      )}
+    </>
+  )
+}
+
+function Movements({ rows }: { rows: readonly Movement[] }) {
+  return (
+    <Table
+      caption="Movements"
+      head={
+        <>
+          <th scope="col">Time</th>
+          <th scope="col">What</th>
+          <th scope="col">Bucket</th>
+          <th scope="col" className="number">
+            Amount
+          </th>
+          <th scope="col" className="number">
+            Balance after
+          </th>
+        </>
+      }
+    >
+      {rows.map((row) => (
+        <tr key={row.id}>
+          <td>
+            <Time at={row.created_at} />
+          </td>
+          <td>{wordsOf(row)}</td>
+          <td>
+            <Badge>{row.bucket}</Badge>
+          </td>
+          <td className="number">
+            <Credits micro={row.amount_micro} signed />
+          </td>
+          <td className="number">
+            <Credits micro={row.balance_after_micro} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function wordsOf(row: Movement): string {
+  if (row.kind === 'capture') return `Call ${row.call_id}`
+  if (row.kind === 'refund')
+    return `Refund ${row.refund_id ?? ''}${row.call_id === null ? '' : ` of call ${row.call_id}`}`
+  if (row.kind === 'expiry') return 'Expired'
+  return row.grant ? `${row.grant.source} ${row.grant.source_id}` : 'Added'
+}
+
+/** The same range as CSV, as the server writes it. */
+function DownloadCsv({ range }: { range: Readonly<Record<string, string>> }) {
+  const [busy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<Error>()
+  const download = async () => {
+    setBusy(true)
+    setFailure(undefined)
+    try {
+      const text = await api<string>(`/v1/credits/ledger?${new URLSearchParams(range)}`, {
+        headers: { accept: 'text/csv' },
+      })
+      const link = document.createElement('a')
+      link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
+      link.download = 'farebox-statement.csv'
+      link.click()
+      URL.revokeObjectURL(link.href)
+    } catch (error) {
+      setFailure(error as Error)
+    }
+    setBusy(false)
+  }
+  return (
+    <>
+      {failure ? <span role="alert">{failure.message}</span> : null}
+      <Button busy={busy} onClick={() => void download()}>
+        Download CSV
+      </Button>
+    </>
+  )
+}

@@ -1,0 +1,55 @@
+import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { api } from '../api/client.ts'
+import { Button, ErrorCard, Skeleton } from './parts.tsx'
+
+/** A page of a list that is read by cursor, newest first. */
+interface Page<T> {
+  readonly data: readonly T[]
+  readonly next_cursor: number
+}
+
+/** A list of the API, page after page. `search` is part of what is asked, and of what is remembered. */
+export function useList<T>(path: string, search: Readonly<Record<string, string>> = {}) {
+  return useInfiniteQuery<Page<T>, Error, InfiniteData<Page<T>>, unknown[], number>({
+    queryKey: [path, search],
+    queryFn: ({ pageParam, signal }) => {
+      const query = new URLSearchParams({
+        ...search,
+        limit: '50',
+        ...(pageParam ? { before_id: String(pageParam) } : {}),
+      })
+      return api<Page<T>>(`${path}?${query}`, { signal })
+    },
+    initialPageParam: 0,
+    getNextPageParam: (page) => page.next_cursor || undefined,
+  })
+}
+
+/** Shows such a list, what went wrong, and the way to older rows. */
+export function List<T>({
+  list,
+  empty,
+  children,
+}: {
+  list: ReturnType<typeof useList<T>>
+  empty: ReactNode
+  children: (rows: readonly T[]) => ReactNode
+}) {
+  const rows = list.data?.pages.flatMap((page) => page.data)
+  const failure = list.error ? <ErrorCard error={list.error} retry={() => void list.refetch()} /> : null
+  if (rows === undefined) return failure ?? <Skeleton lines={6} />
+  return (
+    <>
+      {failure}
+      {rows.length === 0 ? empty : children(rows)}
+      {list.hasNextPage ? (
+        <div>
+          <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+            Show older
+          </Button>
+        </div>
+      ) : null}
+    </>
+  )
+}

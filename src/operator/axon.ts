@@ -1,0 +1,154 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { Fault } from '../kernel/errors.ts'
+import type { Microcredits } from '../kernel/money.ts'
+import { coinText } from '../payments/axon/amounts.ts'
+import { decideClaim } from '../payments/axon/review/service.ts'
+import * as store from '../payments/axon/review/store.ts'
+import { type Claim, find } from '../payments/axon/store.ts'
+import type { Action, Decided } from '../payments/orders/review/decision.ts'
+import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { parseCredits, parseId, parseLimit, withJson, withReason } from './options.ts'
+import { age, amount, fields, print, table, time } from './output.ts'
+import type { AddCommands } from './program.ts'
+import { aloneLimit, parseHash } from './review.ts'
+import { withDatabase } from './session.ts'
+
+const EVENTS_SHOWN_MAX = 100
+
+/** `farebox axon list|show|credit|refund|dismiss`: native payments that could not be credited by themselves. */
+export const axonCommands: AddCommands = (program, around) => {
+  const axon = program.command('axon').description('native payments that could not be credited by themselves')
+  withJson(axon.command('list').description('list payments in review, and refused ones whose value arrived'))
+    .option('--limit <n>', 'how many', parseLimit, 100)
+    .action((options: { limit: number; json?: boolean }) => list(around, options))
+  withJson(axon.command('show <claim>').description('show a payment and what happened to it')).action(
+    (named: string, options: { json?: boolean }) => show(around, claimId(named), options),
+  )
+  decision(axon, around, 'credit', 'give the Credits for what arrived').option(
+    '--credits <credits>',
+    'less than what arrived is worth',
+    parseCredits,
+  )
+  decision(axon, around, 'refund', 'record that the money was sent back').requiredOption(
+    '--tx <hash>',
+    'the transaction that sent it back',
+    parseHash,
+  )
+  decision(axon, around, 'dismiss', 'close it without Credits')
+}
+
+interface DecisionOptions {
+  readonly reason: string
+  readonly json?: boolean
+  readonly credits?: Microcredits
+  readonly tx?: string
+}
+
+function decision(axon: Command, around: ProgramSurroundings, action: Action, description: string): Command {
+  return withReason(withJson(axon.command(`${action} <claim>`).description(description))).action(
+    (named: string, options: DecisionOptions) => decide(around, action, claimId(named), options),
+  )
+}
+
+/** Takes `12` and `axon:12`, as refusals and statements write it. */
+function claimId(named: string): bigint {
+  try {
+    return parseId(named.replace(/^axon:/, ''))
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error
+    throw new OperatorFault(exitCodes.usage, 'That is no payment: `farebox axon list` names them in its first column.')
+  }
+}
+
+const received = (claim: Claim): string | null =>
+  claim.received_wei === null ? null : coinText(BigInt(claim.received_wei))
+
+async function list(around: ProgramSurroundings, options: { limit: number; json?: boolean }): Promise<void> {
+  await withDatabase(around, 'listing native payments', async ({ db }) => {
+    const claims = await store.waiting(db, options.limit)
+    const now = around.clock.now().getTime()
+    const rows = claims.map((claim) => [
+      String(claim.id),
+      claim.status,
+      claim.reason ?? '',
+      age((now - (claim.review_opened_at ?? claim.claimed_at).getTime()) / 1000),
+      String(claim.account_id),
+      received(claim) ?? '-',
+      claim.tx_hash,
+    ])
+    const head = ['CLAIM', 'STATUS', 'REASON', 'AGE', 'ACCOUNT', 'RECEIVED', 'TRANSACTION']
+    print(around, options, {
+      data: { claims },
+      text:
+        rows.length === 0
+          ? 'Nothing waits for a decision.'
+          : `${table(head, rows, ['CLAIM', 'ACCOUNT', 'RECEIVED'])}\n\nRECEIVED is coins. Next: farebox axon show <claim>`,
+    })
+  })
+}
+
+async function show(around: ProgramSurroundings, id: bigint, options: { json?: boolean }): Promise<void> {
+  await withDatabase(around, 'reading the payment', async ({ db }) => {
+    const claim = await find(db, id)
+    if (!claim) throw new OperatorFault(exitCodes.failed, `There is no native payment ${id}.`)
+    const events = await store.events(db, id, EVENTS_SHOWN_MAX)
+    const happened = events.map((event) => [
+      time(event.at),
+      event.event,
+      event.to_status,
+      event.actor,
+      JSON.stringify(event.data),
+    ])
+    print(around, options, {
+      data: { claim, events },
+      text: `${fields([
+        ['claim', String(claim.id)],
+        ['status', claim.status],
+        ['reason', claim.reason],
+        ['account', String(claim.account_id)],
+        ['transaction', `${claim.tx_hash} on chain ${claim.chain_id}`],
+        ['from', claim.payer_address],
+        ['to', claim.recipient_address],
+        ['received', received(claim)],
+        ['block', claim.block === null || claim.block_at === null ? null : `${claim.block} at ${time(claim.block_at)}`],
+        ['quote', claim.quote_id === null ? null : String(claim.quote_id)],
+        ['credited', claim.credited_micro === null ? null : amount(claim.credited_micro)],
+        ['claimed', time(claim.claimed_at)],
+      ])}\n\n${table(['AT', 'EVENT', 'STATUS', 'BY', 'DATA'], happened)}`,
+    })
+  })
+}
+
+async function decide(
+  around: ProgramSurroundings,
+  action: Action,
+  id: bigint,
+  options: DecisionOptions,
+): Promise<void> {
+  await withDatabase(around, 'deciding', async ({ db }) => {
+    const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
+    const decided = await decideClaim(deps, id, {
+      action,
+      reason: options.reason,
+      operator: around.userName,
+      ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
+      ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
+    }).catch((error: unknown) => {
+      if (error instanceof Fault) throw new OperatorFault(exitCodes.conflict, error.message)
+      throw error
+    })
+    print(around, options, { data: { claim: id, action, ...decided }, text: said(action, id, decided) })
+  })
+}
+
+function said(action: Action, id: bigint, decided: Decided): string {
+  if (decided.outcome === 'proposed')
+    return `Proposed: ${action} ${id}, ${amount(decided.creditMicro)}. This is above what one operator may decide: another one has to run the same command before ${time(decided.until)}.`
+  const done = {
+    credit: `Credited ${amount(decided.creditMicro)}.`,
+    refund: 'Recorded as refunded.',
+    dismiss: 'Dismissed.',
+  }
+  return done[action]
+}

@@ -1,0 +1,124 @@
+import type { Database, Tx } from '../../../db/database.ts'
+import type { JsonObject } from '../../../db/schema.ts'
+import { recordAction } from '../../../identity/audit-log/service.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { Fault } from '../../../kernel/errors.ts'
+import { agreement } from '../../orders/review/agreement.ts'
+import { actorOf, type Decided, type Decision, termsOf } from '../../orders/review/decision.ts'
+import { creditFor } from '../amounts.ts'
+import { advance } from '../states.ts'
+import * as claims from '../store.ts'
+import * as store from './store.ts'
+
+/** What deciding needs. */
+export interface ReviewDeps {
+  readonly db: Database
+  readonly clock: Clock
+  /** Decisions on a value above this, in microcredits, take two operators. */
+  readonly aloneLimitMicro: bigint
+}
+
+/**
+ * Decides on a payment that could not be credited by itself. Whatever is credited has the transaction's own receipt:
+ * never twice, on no rail; and at most what every node showed as received is worth.
+ */
+export async function decideClaim(deps: ReviewDeps, id: bigint, decision: Decision): Promise<Decided> {
+  return deps.db.transaction().execute(async (tx) => {
+    const claim = await claims.lock(tx, id)
+    if (!claim) throw new Fault('order_not_found', { message: `There is no native payment ${id}.` })
+    const now = deps.clock.now()
+    const to = advance(claim.status, `operator_${decision.action}`)
+    if (claim.grant_id !== null && decision.action !== 'credit')
+      throw new Fault('order_completed', {
+        message: `The Credits of payment ${id} were given before its block was lost. Use credit to leave them with the account.`,
+      })
+    const value = claim.credited_micro ?? (await worthOf(tx, claim, decision))
+    const terms = termsOf(decision, value)
+    const proposal = await store.newestProposal(tx, id)
+    const agreed = agreement(
+      deps.aloneLimitMicro,
+      actorOf(decision),
+      terms,
+      value,
+      proposal && { by: proposal.actor, at: proposal.at, terms: proposal.data as JsonObject },
+      now,
+    )
+    if (!agreed.done) {
+      if (agreed.isNew)
+        await claims.move(tx, claim, {
+          event: 'operator_propose',
+          to: advance(claim.status, 'operator_propose'),
+          actor: actorOf(decision),
+          at: now,
+          data: { ...terms, reason: decision.reason },
+        })
+      return { outcome: 'proposed', creditMicro: value, until: agreed.until }
+    }
+    const data = { ...terms, reason: decision.reason, ...(agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}) }
+    await resolve(tx, claim, { decision, to, value, data, now })
+    return { outcome: 'done', creditMicro: value }
+  })
+}
+
+async function resolve(
+  tx: Tx,
+  claim: claims.Claim,
+  agreed: { decision: Decision; to: ReturnType<typeof advance>; value: bigint; data: JsonObject; now: Date },
+): Promise<void> {
+  const { decision, to, value, data, now } = agreed
+  const credits = decision.action === 'credit' && claim.grant_id === null
+  const grantId = credits ? await credited(tx, claim, decision, value) : claim.grant_id
+  const moved = await claims.move(tx, claim, {
+    event: `operator_${decision.action}`,
+    to,
+    actor: actorOf(decision),
+    at: now,
+    data,
+    change:
+      to === 'completed'
+        ? { grant_id: grantId, credited_micro: value, completed_at: claim.completed_at ?? now, reason: null }
+        : { final: true },
+  })
+  if (credits) await claims.tell(tx, 'payment.credited', moved, now)
+  await recordAction(tx, {
+    actor: { kind: 'operator', name: decision.operator },
+    action: `${decision.action}.native_payment`,
+    targetId: claim.id,
+    after: data,
+    reason: decision.reason,
+  })
+}
+
+async function credited(tx: Tx, claim: claims.Claim, decision: Decision, creditMicro: bigint): Promise<bigint> {
+  const holder = await claims.holderOf(tx, claim.chain_id, claim.tx_hash)
+  const given =
+    holder === undefined
+      ? await claims.grant(tx, claim, { creditMicro, reason: `${actorOf(decision)}: ${decision.reason}` })
+      : { takenBy: holder }
+  if ('grantId' in given) return given.grantId
+  throw new Fault('tx_already_claimed', {
+    message: `Credits were given for this transaction before: ${given.takenBy} has it. Dismiss this one.`,
+  })
+}
+
+/** What is decided over, in microcredits: never more than what arrived is worth at the rate of its block. */
+async function worthOf(tx: Tx, claim: claims.Claim, { action, creditMicro }: Decision): Promise<bigint> {
+  const wei = claim.received_wei === null || claim.block_at === null ? undefined : BigInt(claim.received_wei)
+  if (wei === undefined) {
+    if (action !== 'credit') return 0n
+    throw new Fault('order_not_in_review', {
+      message: 'The chain does not show this payment deep enough, so there is nothing to credit.',
+    })
+  }
+  const rate = await store.rateAt(tx, claim.block_at ?? claim.claimed_at)
+  const worth = rate === undefined ? undefined : creditFor(wei, rate)
+  if (action !== 'credit') return worth ?? 0n
+  if (worth === undefined)
+    throw new Fault('rate_unavailable', { message: 'No rate was ever sampled, so the payment cannot be valued.' })
+  const wanted = creditMicro ?? worth
+  if (wanted <= 0n || wanted > worth)
+    throw new Fault('amount_above_maximum', {
+      message: `What arrived is worth ${worth} microcredits; ${wanted} cannot be credited for it.`,
+    })
+  return wanted
+}
