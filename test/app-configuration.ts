@@ -1,4 +1,4 @@
-import type { MediaParts } from '../src/app/media.ts'
+import type { MediaParts } from '../src/media/parts.ts'
 
 /** What differs from the usual test server. */
 export interface TestAppOptions {

@@ -621,6 +621,100 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/payments/axon/quote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lock a rate for ten minutes and name the exact amount to pay. Sends no funds.
+         * @description Pay expected_axon_wei to pay_to_address with a plain transaction from payer_wallet_address, then send its hash to redeem-hash. Never keep pay_to_address for later.
+         */
+        post: operations["postPaymentsAxonQuote"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/payments/axon/redeem-hash": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redeem a payment by the hash of its transaction.
+         * @description After 202 never pay again: send the same hash again until it is 200 `completed`. A hash that no node knows is looked for during 24 hours. A transaction is credited once, over all ways to pay.
+         */
+        post: operations["postPaymentsAxonRedeemHash"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/payments/axon/order": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make an order: a quote that can be read again by its number. Sends no funds. */
+        post: operations["postPaymentsAxonOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/payments/axon/orders/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An order or quote: what to pay, and what became of it. */
+        get: operations["getPaymentsAxonOrdersById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/payments/axon/reconcile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send the hash that pays an order. The same as redeem-hash, with the order in the answer.
+         * @description A payment pays the order of its exact amount, whichever order it was sent for.
+         */
+        post: operations["postPaymentsAxonReconcile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/credits/balance": {
         parameters: {
             query?: never;
@@ -1418,7 +1512,7 @@ export interface components {
             /** @description The most that is held for a call */
             max_hold_micro: number;
         };
-        /** @description The body of every refusal. Further members carry the numbers of this one. */
+        /** @description The body of every refusal: strings. Further members carry the numbers of this one. */
         Error: {
             /** @description `bad_request` for a malformed request, else the same as `code`. */
             error: string;
@@ -1427,8 +1521,16 @@ export interface components {
             /** @enum {string} */
             type: "api_error" | "authentication_error" | "conflict_error" | "invalid_request_error" | "method_not_allowed_error" | "not_found_error" | "payment_required_error" | "permission_error" | "rate_limit_error" | "upstream_error";
             /** @enum {string} */
-            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_context" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "attempt_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "too_many_hashes" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "unavailable" | "shutting_down" | "internal_error";
+            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "attempt_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
             request_id: string;
+            /** @description Of `insufficient_credits`, while an asset can be paid with: what the missing Credits cost. The one member that is no string; its own are. Pay with an order (`POST /v1/payments/orders`): it is no x402 offer, and a bare transfer waits for the operator. */
+            payment?: {
+                network: string;
+                currency: string;
+                pay_to_address: string;
+                /** @description Micro units of the currency, rounded up */
+                amount: string;
+            };
         };
     };
     responses: never;
@@ -7305,6 +7407,951 @@ export interface operations {
                 };
             };
             /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postPaymentsAxonQuote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description What to be credited, in dollars: "10" */
+                    credit_usd?: string;
+                    /** @description What to pay, in whole coins: "0.25" */
+                    pay_axon?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The number of the quote; also the id of the order that it is */
+                        quote_id: number;
+                        /** @description `credit_usd` or `pay_axon`: the field that was sent */
+                        quote_mode: string;
+                        /** @description What is credited, in dollars: 1 dollar is 1 Credit */
+                        credit_usd: string;
+                        /** @description What to pay, in whole coins, exactly */
+                        pay_axon: string;
+                        /** @description What to pay, in wei, exactly: this amount names the quote */
+                        expected_axon_wei: string;
+                        /** @description The locked rate: dollars for one coin */
+                        usd_per_axon_rate: string;
+                        min_topup_usd: string;
+                        /** @description Microcredits that an exact payment in time is credited with */
+                        credited_micro_usdc: number;
+                        /** @description Where to pay. It may be another one in the next quote */
+                        pay_to_address: string;
+                        /** @description The wallet of this account to pay from */
+                        payer_wallet_address: string;
+                        chain_id: number;
+                        network_name: string;
+                        /** @description A public node of the network */
+                        rpc_url: string;
+                        /** @description Put the hash behind it; "" when there is no explorer */
+                        tx_explorer_base_url: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the rate is locked, by the time of the block
+                         */
+                        expires_at: string;
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `amount_below_minimum`: Amount below minimum
+             *
+             *     `amount_above_maximum`: Amount above maximum
+             *
+             *     `invalid_quote_request`: Invalid quote request
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `wallet_not_linked`: Wallet not linked
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payer_is_contract`: Payer is a contract */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Rate limited
+             *
+             *     `too_many_open_quotes`: Too many open quotes
+             */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `asset_unavailable`: Asset unavailable
+             *
+             *     `rate_unavailable`: Rate unavailable
+             *
+             *     `unavailable`: Temporarily unavailable
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postPaymentsAxonRedeemHash: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description 0x and 64 hexadecimal digits */
+                    tx_hash: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {unknown} */
+                        status: "completed" | "pending" | "confirming" | "review_required";
+                        /** @description The number of this payment: tell it to the operator */
+                        claim_id: number;
+                        tx_hash: string;
+                        quote_id: number | null;
+                        credited_micro_usdc: number | null;
+                        review_reason: string | null;
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {unknown} */
+                        status: "completed" | "pending" | "confirming" | "review_required";
+                        /** @description The number of this payment: tell it to the operator */
+                        claim_id: number;
+                        tx_hash: string;
+                        quote_id: number | null;
+                        credited_micro_usdc: number | null;
+                        review_reason: string | null;
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `amount_below_minimum`: Amount below minimum
+             *
+             *     `invalid_tx_hash`: Invalid transaction hash
+             *
+             *     `wrong_payer`: Wrong payer
+             *
+             *     `wrong_recipient`: Wrong recipient
+             *
+             *     `tx_failed`: Transaction failed
+             *
+             *     `tx_not_found`: Transaction not found
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `wallet_not_linked`: Wallet not linked
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `tx_already_claimed`: Transaction already claimed */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Rate limited
+             *
+             *     `too_many_open_claims`: Too many open claims
+             */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `asset_unavailable`: Asset unavailable
+             *
+             *     `unavailable`: Temporarily unavailable
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postPaymentsAxonOrder: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description What to be credited, in dollars: "10" */
+                    credit_usd?: string;
+                    /** @description What to pay, in whole coins: "0.25" */
+                    pay_axon?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The same as quote_id */
+                        id: number;
+                        /** @enum {unknown} */
+                        status: "pending" | "confirming" | "completed" | "expired" | "review_required" | "failed";
+                        /** @description The transaction that pays it; "" while none is known */
+                        tx_hash: string;
+                        /** @description The number of the quote; also the id of the order that it is */
+                        quote_id: number;
+                        /** @description `credit_usd` or `pay_axon`: the field that was sent */
+                        quote_mode: string;
+                        /** @description What is credited, in dollars: 1 dollar is 1 Credit */
+                        credit_usd: string;
+                        /** @description What to pay, in whole coins, exactly */
+                        pay_axon: string;
+                        /** @description What to pay, in wei, exactly: this amount names the quote */
+                        expected_axon_wei: string;
+                        /** @description The locked rate: dollars for one coin */
+                        usd_per_axon_rate: string;
+                        min_topup_usd: string;
+                        /** @description Microcredits that an exact payment in time is credited with */
+                        credited_micro_usdc: number;
+                        /** @description Where to pay. It may be another one in the next quote */
+                        pay_to_address: string;
+                        /** @description The wallet of this account to pay from */
+                        payer_wallet_address: string;
+                        chain_id: number;
+                        network_name: string;
+                        /** @description A public node of the network */
+                        rpc_url: string;
+                        /** @description Put the hash behind it; "" when there is no explorer */
+                        tx_explorer_base_url: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the rate is locked, by the time of the block
+                         */
+                        expires_at: string;
+                        /** Format: date-time */
+                        created_at: string;
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `amount_below_minimum`: Amount below minimum
+             *
+             *     `amount_above_maximum`: Amount above maximum
+             *
+             *     `invalid_quote_request`: Invalid quote request
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `wallet_not_linked`: Wallet not linked
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payer_is_contract`: Payer is a contract */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Rate limited
+             *
+             *     `too_many_open_quotes`: Too many open quotes
+             */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `asset_unavailable`: Asset unavailable
+             *
+             *     `rate_unavailable`: Rate unavailable
+             *
+             *     `unavailable`: Temporarily unavailable
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getPaymentsAxonOrdersById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The same as quote_id */
+                        id: number;
+                        /** @enum {unknown} */
+                        status: "pending" | "confirming" | "completed" | "expired" | "review_required" | "failed";
+                        /** @description The transaction that pays it; "" while none is known */
+                        tx_hash: string;
+                        /** @description The number of the quote; also the id of the order that it is */
+                        quote_id: number;
+                        /** @description `credit_usd` or `pay_axon`: the field that was sent */
+                        quote_mode: string;
+                        /** @description What is credited, in dollars: 1 dollar is 1 Credit */
+                        credit_usd: string;
+                        /** @description What to pay, in whole coins, exactly */
+                        pay_axon: string;
+                        /** @description What to pay, in wei, exactly: this amount names the quote */
+                        expected_axon_wei: string;
+                        /** @description The locked rate: dollars for one coin */
+                        usd_per_axon_rate: string;
+                        min_topup_usd: string;
+                        /** @description Microcredits that an exact payment in time is credited with */
+                        credited_micro_usdc: number;
+                        /** @description Where to pay. It may be another one in the next quote */
+                        pay_to_address: string;
+                        /** @description The wallet of this account to pay from */
+                        payer_wallet_address: string;
+                        chain_id: number;
+                        network_name: string;
+                        /** @description A public node of the network */
+                        rpc_url: string;
+                        /** @description Put the hash behind it; "" when there is no explorer */
+                        tx_explorer_base_url: string;
+                        /**
+                         * Format: date-time
+                         * @description Until when the rate is locked, by the time of the block
+                         */
+                        expires_at: string;
+                        /** Format: date-time */
+                        created_at: string;
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `not_original_account`: Belongs to another account
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `order_not_found`: Order not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `asset_unavailable`: Asset unavailable
+             *
+             *     `unavailable`: Temporarily unavailable
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postPaymentsAxonReconcile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    order_id: number;
+                    /** @description 0x and 64 hexadecimal digits */
+                    tx_hash: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {unknown} */
+                        status: "completed" | "pending" | "confirming" | "review_required";
+                        /** @description The number of this payment: tell it to the operator */
+                        claim_id: number;
+                        tx_hash: string;
+                        quote_id: number | null;
+                        credited_micro_usdc: number | null;
+                        review_reason: string | null;
+                        request_id: string;
+                        order_id: number;
+                        /** @enum {unknown} */
+                        order_status: "pending" | "confirming" | "completed" | "expired" | "review_required" | "failed";
+                    };
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {unknown} */
+                        status: "completed" | "pending" | "confirming" | "review_required";
+                        /** @description The number of this payment: tell it to the operator */
+                        claim_id: number;
+                        tx_hash: string;
+                        quote_id: number | null;
+                        credited_micro_usdc: number | null;
+                        review_reason: string | null;
+                        request_id: string;
+                        order_id: number;
+                        /** @enum {unknown} */
+                        order_status: "pending" | "confirming" | "completed" | "expired" | "review_required" | "failed";
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `amount_below_minimum`: Amount below minimum
+             *
+             *     `invalid_tx_hash`: Invalid transaction hash
+             *
+             *     `wrong_payer`: Wrong payer
+             *
+             *     `wrong_recipient`: Wrong recipient
+             *
+             *     `tx_failed`: Transaction failed
+             *
+             *     `tx_not_found`: Transaction not found
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `not_original_account`: Belongs to another account
+             *
+             *     `wallet_not_linked`: Wallet not linked
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `order_not_found`: Order not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `tx_already_claimed`: Transaction already claimed */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `rate_limited`: Rate limited
+             *
+             *     `too_many_open_claims`: Too many open claims
+             */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `asset_unavailable`: Asset unavailable
+             *
+             *     `unavailable`: Temporarily unavailable
+             */
             503: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

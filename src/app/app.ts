@@ -4,11 +4,12 @@ import { createServer } from '../http/server.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
+import type { MediaParts } from '../media/parts.ts'
 import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
-import { type Media, type MediaParts, openMedia } from './media.ts'
-import { openMediaParts } from './media-parts.ts'
+import { type Media, openMedia } from './media.ts'
+import { type OpenedMediaParts, openMediaParts } from './media-parts.ts'
 import type { Metrics } from './metrics.ts'
 import type { Loaded, Reloaded } from './offer.ts'
 import type { Surroundings } from './server-surroundings.ts'
@@ -36,7 +37,7 @@ export async function createApp(around: Surroundings): Promise<App> {
   const core = await openCore(around, () => closing)
   const { ledger, metrics, processId } = core
   const publicUrl = (): string => around.config.publicUrl ?? listeningUrl(server)
-  const parts = around.media ?? openMediaParts(core, publicUrl)
+  const parts: MediaParts & Partial<OpenedMediaParts> = around.media ?? openMediaParts(core, publicUrl)
   const media = openMedia(core, parts, {
     publicUrl,
     paymentHint: paymentHint(core, publicUrl),
@@ -91,7 +92,10 @@ function listenable(core: Core, routes: readonly Route[]): FastifyInstance {
   })
 }
 
-function upkeepOf(core: Core, { deleteExpired = async () => 0 }: MediaParts): ReturnType<typeof startUpkeep> {
+function upkeepOf(
+  core: Core,
+  { deleteExpired = async () => 0 }: Partial<OpenedMediaParts>,
+): ReturnType<typeof startUpkeep> {
   const { clock, logger, host, isRunning } = core.around
   return startUpkeep({
     ...core,

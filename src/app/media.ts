@@ -1,32 +1,20 @@
 import type { MediaModelConfig } from '../config/media-models.ts'
 import type { Route } from '../http/route.ts'
 import { imageRoutes } from '../media/images/routes.ts'
-import type { ResultKeeper } from '../media/results-port.ts'
+import type { MediaParts } from '../media/parts.ts'
 import { MEDIA_RUNNER, mediaRunner } from '../media/runner.ts'
 import { callbackAddresses } from '../media/tasks/callbacks.ts'
-import { type TaskDeps, type TaskPace, taskPace } from '../media/tasks/deps.ts'
+import { type TaskDeps, taskPace } from '../media/tasks/deps.ts'
 import { taskRoutes } from '../media/tasks/routes.ts'
 import type { TaskRunner } from '../media/tasks/runner.ts'
 import { glances } from '../media/tasks/store.ts'
 import { createWaiting } from '../media/tasks/waiting.ts'
 import { startTaskWorker, type TaskWorker } from '../media/tasks/working/worker.ts'
 import { videoRoutes } from '../media/videos/routes.ts'
-import type { InputImage, MediaProvider } from '../providers/media.ts'
 import type { Core } from './core.ts'
+import type { OpenedMediaParts } from './media-parts.ts'
 
-/** What pictures and films are made with and kept in. */
-export interface MediaParts {
-  readonly providers: Readonly<Record<string, MediaProvider>>
-  readonly results: ResultKeeper
-  readonly pictureAt: (url: string) => InputImage
-  /** Endpoints of their own. */
-  readonly routes?: readonly Route[]
-  /** Deletes results whose time is over; says how many. */
-  readonly deleteExpired?: () => Promise<number>
-  readonly close?: () => Promise<void>
-  /** Other times than a real server's, in tests. */
-  readonly pace?: Partial<TaskPace>
-}
+const DAY_MS = 86_400_000
 
 /** Tasks of this process: their endpoints and their worker. */
 export interface Media {
@@ -42,7 +30,7 @@ export interface Media {
 /** Opens the tasks of this process. `runners`: who does the tasks of others than images and videos, by name. */
 export function openMedia(
   core: Core,
-  parts: MediaParts,
+  parts: MediaParts & Partial<OpenedMediaParts>,
   {
     publicUrl,
     paymentHint,
@@ -72,6 +60,7 @@ export function openMedia(
     callbacks: callbackAddresses({ pepper: around.pepper, publicUrl }),
     waiting,
     pace,
+    resultLifeMs: config.results.keepDays * DAY_MS,
     ending: core.ending.signal,
     wake: () => worker?.wake(),
     onTrouble,

@@ -132,7 +132,12 @@ function capabilityChanges(before: CapabilityConfig, after: CapabilityConfig): s
 function providerChanges({ providers: before }: Config, { providers: after }: Config): string[] {
   return Object.entries(after).flatMap(([name, provider]) => {
     const known = before[name]
-    if (known === undefined) return [`+ provider ${name}`]
+    if (known === undefined)
+      return [
+        provider.kind === 'task-api'
+          ? `! provider ${name} is new: it is used from the next start on`
+          : `+ provider ${name}`,
+      ]
     return same(known, provider) ? [] : [`! provider ${name} changed: that takes effect at the next start`]
   })
 }

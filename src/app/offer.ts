@@ -72,7 +72,8 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
         after: driftedVersions(next),
       })
       for (const [name, provider] of Object.entries(loaded.config.providers))
-        providers[name] ??= openProvider(name, provider, loaded.secrets.providerKeys[name], deps.clock)
+        if (provider.kind !== 'task-api')
+          providers[name] ??= openProvider(name, provider, loaded.secrets.providerKeys[name], deps.clock)
       models = byId(loaded.config.models)
       mediaModels = byId(loaded.config.mediaModels)
       capabilities = next

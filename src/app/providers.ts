@@ -8,24 +8,26 @@ import { createHttpCapability } from '../providers/capability-http/index.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
 
-/** Opens every provider of the configuration, by name. */
+/** A provider of the configuration that answers chat calls. */
+type ChatProviderConfig = Exclude<ProviderConfig, { kind: 'task-api' }>
+
+/** Opens every provider of the configuration that answers chat calls, by name. */
 export function openProviders(
   config: Pick<Config, 'providers'>,
   secrets: Pick<Secrets, 'providerKeys'>,
   clock: Clock,
 ): Record<string, ChatProvider> {
   return Object.fromEntries(
-    Object.entries(config.providers).map(([name, provider]) => [
-      name,
-      openProvider(name, provider, secrets.providerKeys[name], clock),
-    ]),
+    Object.entries(config.providers).flatMap(([name, provider]) =>
+      provider.kind === 'task-api' ? [] : [[name, openProvider(name, provider, secrets.providerKeys[name], clock)]],
+    ),
   )
 }
 
 /** Opens one provider. */
 export function openProvider(
   name: string,
-  provider: ProviderConfig,
+  provider: ChatProviderConfig,
   apiKey: string | undefined,
   clock: Clock,
 ): ChatProvider {

@@ -1,8 +1,8 @@
 import type { Config, Secrets } from '../config/config.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Random } from '../kernel/random.ts'
+import type { MediaParts } from '../media/parts.ts'
 import type { Logger } from './logger.ts'
-import type { MediaParts } from './media.ts'
 
 /** Everything that a server is made of and that is not in its configuration. */
 export interface Surroundings {

@@ -83,6 +83,8 @@ export interface Secrets {
   readonly providerKeys: Readonly<Record<string, string>>
   /** Secret headers of capabilities' upstreams, by slug and header name; without prototype. */
   readonly capabilityHeaders: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** What callbacks are signed with, by provider name; absent for providers without. */
+  readonly callbackSecrets: Readonly<Record<string, string>>
   /** Addresses of nodes by asset id: they often hold keys. */
   readonly rpcUrls: Readonly<Record<string, readonly string[]>>
   /** Nodes and rate sources of the native token. */
@@ -167,6 +169,7 @@ export function loadConfig({
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: providers.providerKeys,
     capabilityHeaders: capabilities.capabilityHeaders,
+    callbackSecrets: providers.callbackSecrets,
     rpcUrls: payments.rpcUrls,
     axon: axon.secrets,
     oidcClientSecrets: oidc.clientSecrets,

@@ -99,6 +99,7 @@ export function readModels(
     ids.add(model.id)
     checkTokens(model, refuse)
     checkProviders(file, model, refuse)
+    checkChats(file, model, refuse)
     checkPriceVersions(model.prices, refuse)
     const resolved = resolveModel(model)
     if (model.enabled && priceInForce(resolved, now) === undefined) {
@@ -172,6 +173,16 @@ export function checkProviders(
         'Begin the id with `demo`.',
       )
     }
+  }
+}
+
+/** Refuses providers that only take jobs for pictures and films. */
+function checkChats(file: CheckedFile, model: FileModel, refuse: Refuse): void {
+  for (const route of model.providers) {
+    const { providers } = file.content
+    const provider = Object.hasOwn(providers, route.provider) ? providers[route.provider] : undefined
+    if (provider?.kind !== 'task-api') continue
+    refuse(route, 'provider', 'it makes pictures and films, and cannot chat.', 'Name it under `media_models`.')
   }
 }
 

@@ -4,6 +4,7 @@ import { isPlainHttp } from './parsers.ts'
 import type { Problem } from './problem.ts'
 import type { ReadFile } from './read-file.ts'
 import type { ConfigurationFile } from './schema.ts'
+import { resolveTaskApi, type TaskApiConfig } from './task-api.ts'
 
 /** How a provider is reached. Its key is in Secrets.providerKeys. */
 export type ProviderConfig =
@@ -28,6 +29,7 @@ export type ProviderConfig =
       readonly idleTimeoutMs: number
       readonly maxResponseBytes: number
     }
+  | TaskApiConfig
 
 type FileProvider = ConfigurationFile['providers'][string]
 
@@ -43,12 +45,14 @@ export function readProviders(
 ): {
   providers: Readonly<Record<string, ProviderConfig>>
   providerKeys: Readonly<Record<string, string>>
+  callbackSecrets: Readonly<Record<string, string>>
   problems: readonly Problem[]
 } {
   const problems: Problem[] = []
   // No prototype: a name is only there when the file has it.
   const providers: Record<string, ProviderConfig> = Object.create(null)
   const providerKeys: Record<string, string> = Object.create(null)
+  const callbackSecrets: Record<string, string> = Object.create(null)
   for (const [name, provider] of Object.entries(file.content.providers)) {
     providers[name] = resolveProvider(provider)
     if (provider.kind === 'demo') continue
@@ -77,8 +81,20 @@ export function readProviders(
             refuse('api_key_env', problem, fix),
           )
     if (key !== undefined) providerKeys[name] = key
+    if (provider.kind !== 'task-api') continue
+    const refuseIn = (object: object, key: string, problem: string, fix: string) =>
+      problems.push({ where: file.place(object, key), problem: `Provider \`${name}\`: ${problem}`, fix })
+    if (!isJsonObject(provider.submit.body))
+      refuseIn(provider.submit, 'body', 'the template is not a JSON object.', 'Holes stand in quotes: "{{model}}".')
+    const signature = provider.callback?.signature
+    const secret =
+      signature &&
+      namedSecret({ variable: signature.secret_env, raw, readFile, remove: 'signature' }, (problem, fix) =>
+        refuseIn(signature, 'secret_env', problem, fix),
+      )
+    if (secret !== undefined) callbackSecrets[name] = secret
   }
-  return { providers, providerKeys, problems }
+  return { providers, providerKeys, callbackSecrets, problems }
 }
 
 /**
@@ -117,7 +133,17 @@ export function namedSecret(
   return undefined
 }
 
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
 function resolveProvider(provider: FileProvider): ProviderConfig {
+  if (provider.kind === 'task-api') return resolveTaskApi(provider)
   if (provider.kind === 'demo') {
     return {
       kind: 'demo',

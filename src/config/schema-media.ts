@@ -55,8 +55,7 @@ const MediaRoute = Keys(
   { description: 'A provider that serves the model.' },
 )
 
-/** One model that makes pictures or films. */
-export const MediaModel = Keys(
+const MediaModel = Keys(
   {
     id: Type.String({ pattern: MODEL_ID, description: 'What clients send as `model`. Unique among all models.' }),
     name: Type.String({ minLength: 1, maxLength: 128, description: 'The name for people.' }),

@@ -16,6 +16,7 @@ import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Oidc } from './schema-oidc.ts'
 import { Payments } from './schema-payments.ts'
 import { Outgoing, Results } from './schema-results.ts'
+import { TaskApiProvider } from './schema-task-api.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -260,7 +261,7 @@ export const ConfigurationFile = Keys(
     }),
     providers: Type.Record(
       Type.String({ pattern: NAME_PATTERN }),
-      Type.Union([DemoProvider, OpenAiCompatibleProvider]),
+      Type.Union([DemoProvider, OpenAiCompatibleProvider, TaskApiProvider]),
       {
         additionalProperties: false,
         description: 'Where calls go: a name of your choice, and how to reach it.',

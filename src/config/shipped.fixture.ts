@@ -5,6 +5,10 @@ import { packagedConfigurationFile } from './config.ts'
 export const exampleKeys = {
   OPENAI_API_KEY: 'sk-planted-openai',
   ANTHROPIC_API_KEY: 'sk-planted-anthropic',
+  REPLICATE_API_TOKEN: 'planted-replicate',
+  REPLICATE_WEBHOOK_SECRET: 'planted-replicate-webhook',
+  FAL_KEY: 'planted-fal',
+  KIE_API_KEY: 'planted-kie',
   GOOGLE_CLIENT_SECRET: 'planted-google',
   WEATHER_AUTHORIZATION: 'Bearer planted-weather',
   S3_ACCESS_KEY_ID: 'planted-access-key',

@@ -1,10 +1,12 @@
 import { createDemoMedia } from './demo/media/index.ts'
 import type { MediaProvider } from './media.ts'
 import { createOpenAiImages } from './openai-compatible/images/index.ts'
+import { createTaskApi } from './task-api/index.ts'
 
 const kinds = {
   demo: createDemoMedia,
   'openai-compatible': createOpenAiImages,
+  'task-api': createTaskApi,
 }
 
 /** Every kind of provider that makes pictures or films. Another kind is a folder here and a line above. */

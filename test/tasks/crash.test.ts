@@ -69,12 +69,12 @@ afterAll(async () => {
 async function post(
   server: RunningServer,
   prompt: string,
-  headers: Record<string, string> = {},
+  { headers = {}, model = 'demo-image' }: { headers?: Record<string, string>; model?: string } = {},
 ): Promise<number | undefined> {
   const response = await fetch(`${server.url}/v1/images/generations`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ model: 'demo-image', prompt }),
+    body: JSON.stringify({ model, prompt }),
   }).catch(() => undefined)
   await response?.arrayBuffer().catch(() => undefined)
   return response?.status
@@ -83,7 +83,7 @@ async function post(
 /** The same as a client does that is told to come back: with a key that makes one task of all its requests. */
 async function postUntilTaken(server: RunningServer, prompt: string): Promise<number | undefined> {
   for (;;) {
-    const status = await post(server, prompt, { 'idempotency-key': prompt })
+    const status = await post(server, prompt, { headers: { 'idempotency-key': prompt } })
     if (status !== 503 && status !== 409) return status
     await new Promise((resolve) => setTimeout(resolve, 1_000))
   }
@@ -91,7 +91,9 @@ async function postUntilTaken(server: RunningServer, prompt: string): Promise<nu
 
 interface TaskSeen {
   readonly prompt: string
+  readonly model: string
   readonly state: string
+  readonly unknown: boolean
   readonly kind: string | null
   readonly actual: bigint | null
   readonly told: number
@@ -100,7 +102,7 @@ interface TaskSeen {
 const tasksSeen = (): Promise<TaskSeen[]> =>
   database.pool
     .query<TaskSeen>(
-      `select t.request ->> 'prompt' as prompt, t.state, r.kind, r.actual_micro as actual,
+      `select t.request ->> 'prompt' as prompt, t.model, t.state, t.unknown_at is not null as unknown, r.kind, r.actual_micro as actual,
               (select count(*)::int from outbox o where o.object_id = 'task_' || replace(t.id::text, '-', '')) as told
        from tasks t left join hold_resolutions r on r.hold_id = t.hold_id where t.held`,
     )
@@ -115,6 +117,12 @@ async function round(server: RunningServer, at: readonly Point[], n: string): Pr
   ]
   provider.arm()
   const answers = await Promise.all(early.map((prompt) => post(server, prompt)))
+  // the same at a provider that cannot be asked what became of it
+  const blind = at.includes('submitting') ? promptAt('submitting', `${n} blind`) : undefined
+  if (blind) {
+    answers.push(await post(server, blind, { model: 'demo-blind' }))
+    early.push(blind)
+  }
   expect(answers.filter((status) => status !== 202)).toEqual([])
   await vi.waitFor(() => expect([...provider.halted].sort()).toEqual([...early].sort()), {
     timeout: 30_000,
@@ -129,7 +137,9 @@ async function round(server: RunningServer, at: readonly Point[], n: string): Pr
   const next = await start()
   await vi.waitFor(
     async () => {
-      const open = (await tasksSeen()).filter(({ state }) => state !== 'success')
+      const open = (await tasksSeen()).filter(({ model, state, unknown }) =>
+        model === 'demo-blind' ? !unknown : state !== 'success',
+      )
       expect(open).toEqual([])
     },
     { timeout: 30_000, interval: 50 },
@@ -143,16 +153,25 @@ test(`kill -9 in each state of a task: each task is submitted once, charged once
   let server = await start()
   if (ROUNDS === 0) server = await round(server, points, 'all')
   else for (const point of points) for (let n = 0; n < ROUNDS; n++) server = await round(server, [point], String(n))
-  // what was never answered is given back
-  await vi.waitFor(async () => expect(await balance()).toMatchObject({ held: '0' }), { timeout: 30_000, interval: 100 })
-  const seen = await tasksSeen()
+  // what was lost where nobody can be asked stays held, and what was never answered is given back
+  const unknownMicro = PRICE * BigInt(Math.max(1, ROUNDS))
+  await vi.waitFor(async () => expect(await balance()).toMatchObject({ held: String(unknownMicro) }), {
+    timeout: 30_000,
+    interval: 100,
+  })
+  const all = await tasksSeen()
+  const blind = all.filter(({ model }) => model === 'demo-blind')
+  expect(blind.map(({ state, kind, told, prompt }) => [state, kind, told, provider.submissions.get(prompt)])).toEqual(
+    blind.map(() => ['queuing', null, 0, 1]),
+  )
+  const seen = all.filter((task) => !blind.includes(task))
   const wanted = (points.length - 1) * TASKS * Math.max(1, ROUNDS)
   expect(seen.filter(({ prompt }) => !prompt.startsWith('posting'))).toHaveLength(wanted)
   expect(seen.filter(({ prompt }) => provider.submissions.get(prompt) !== 1)).toEqual([])
   expect([...provider.submissions.values()].filter((count) => count !== 1)).toEqual([])
-  expect(provider.submissions.size).toBe(seen.length)
+  expect(provider.submissions.size).toBe(all.length)
   expect(seen.filter(({ kind, actual, told }) => kind !== 'captured' || actual !== PRICE || told !== 1)).toEqual([])
-  expect(await balance()).toEqual({ posted: String(CREDITS - PRICE * BigInt(seen.length)), held: '0' })
+  expect(await balance()).toEqual({ posted: String(CREDITS - PRICE * BigInt(seen.length)), held: String(unknownMicro) })
   expect(await auditLedger(database.db)).toEqual([])
   if (ROUNDS > 0)
     process.stdout.write(
@@ -172,18 +191,23 @@ if (ROUNDS > 0)
     timeout: 300_000,
   }, async () => {
     const servers = [await start(), await start()] as const
-    const before = BigInt((await balance())?.posted ?? 0)
+    const { posted = '0', held } = (await balance()) ?? {}
+    const before = BigInt(posted)
     const beganMs = performance.now()
     const statuses = await Promise.all(
       Array.from({ length: 500 }, (_, n) => postUntilTaken(servers[n % 2] as RunningServer, `many ${n}`)),
     )
     expect(statuses.filter((status) => status !== 202)).toEqual([])
-    await vi.waitFor(async () => expect((await tasksSeen()).filter(({ state }) => state !== 'success')).toEqual([]), {
-      timeout: 120_000,
-      interval: 200,
-    })
+    await vi.waitFor(
+      async () =>
+        expect((await tasksSeen()).filter(({ state, unknown }) => state !== 'success' && !unknown)).toEqual([]),
+      {
+        timeout: 120_000,
+        interval: 200,
+      },
+    )
     const seconds = (performance.now() - beganMs) / 1000
-    expect(await balance()).toEqual({ posted: String(before - 500n * PRICE), held: '0' })
+    expect(await balance()).toEqual({ posted: String(before - 500n * PRICE), held })
     expect([...provider.submissions].filter(([prompt, count]) => prompt.startsWith('many ') && count !== 1)).toEqual([])
     const peaks = await Promise.all(
       servers.map(async ({ child }) => {

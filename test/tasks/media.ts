@@ -1,4 +1,4 @@
-import type { MediaParts } from '../../src/app/media.ts'
+import type { MediaParts } from '../../src/media/parts.ts'
 import type { KeptFile, ResultKeeper } from '../../src/media/results-port.ts'
 import type { TaskPace } from '../../src/media/tasks/deps.ts'
 import type { MediaEnd, MediaJob, MediaProvider, Submitted } from '../../src/providers/media.ts'

@@ -63,6 +63,11 @@ models:
     providers: [{ provider: demo, model: chat }]
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 0, output_micro_per_m: 0 }]
 media_models:${MEDIA_MODELS.replaceAll('- id: ', '- id: demo-')}
+  - id: demo-blind
+    name: Blind
+    type: image
+    providers: [{ provider: backup, model: painter }]
+    prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, unit: image, unit_price_micro: 40000 }]
 `
 const { config, secrets } = loadConfig({
   environment: { PORT: '0', HOST: '127.0.0.1', FAREBOX_CONFIG: 'tasks.yaml' },
@@ -89,7 +94,7 @@ const app = await createApp({
     }
   },
   media: {
-    // `film` cannot be looked for, `image` can: both are served by one provider each
+    // what is lost at `mock` can be looked for, at `backup` it cannot
     providers: { mock: provider(true), backup: provider(false) },
     results: {
       ...memory,

@@ -63,8 +63,9 @@ export function imageRoutes(deps: ImageRouteDeps): Route[] {
       ],
       handle: (call) =>
         once(deps, call, PATH, (claimed) => {
-          const waitMs = patience(call)
-          const wanted = imageTask(deps, call.body)
+          const body = withFormat(call)
+          const waitMs = patience(call.request.headers.prefer, body)
+          const wanted = imageTask(deps, body)
           return waitMs === undefined
             ? answerTask(deps, call, claimed, wanted)
             : answerImages(deps, call, claimed, { wanted, waitMs })
@@ -73,9 +74,19 @@ export function imageRoutes(deps: ImageRouteDeps): Route[] {
   ]
 }
 
+/** The AI SDK takes nothing but pictures and, in its newer versions, does not say so. */
+const TAKES_PICTURES_ONLY = /\bai-sdk[-/]/
+
+/** The request with the format that its client can take. */
+function withFormat({ request, body }: TaskCall): JsonObject {
+  const isSilent = body.response_format === undefined || body.response_format === null
+  const isPatient = isSilent && TAKES_PICTURES_ONLY.test(request.headers['user-agent'] ?? '')
+  return isPatient ? { ...body, response_format: 'b64_json' } : body
+}
+
 /** How long the client waits for the pictures; undefined: it takes a task. */
-function patience({ request, body }: TaskCall): number | undefined {
-  const prefer = /(?:^|[,;\s])wait(?:=(\d{1,4}))?(?:$|[,;\s])/.exec(String(request.headers.prefer ?? ''))
+function patience(header: unknown, body: JsonObject): number | undefined {
+  const prefer = /(?:^|[,;\s])wait(?:=(\d{1,4}))?(?:$|[,;\s])/.exec(String(header ?? ''))
   if (prefer) return prefer[1] === undefined ? WAIT_MS_MAX : Math.min(WAIT_MS_MAX, Number(prefer[1]) * 1000)
   return body.response_format === 'b64_json' ? WAIT_MS_MAX : undefined
 }

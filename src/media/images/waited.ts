@@ -26,7 +26,7 @@ export async function imagesMade(
 ): Promise<JsonObject> {
   const task_id = taskIdOf(task.id)
   if (task.state !== 'success') throw failure(task)
-  const result = await presented(deps.runners, task)
+  const result = await presented(deps, task)
   const inBytes = (task.request as JsonObject).response_format === 'b64_json'
   const data = inBytes ? await inBase64(deps.results, task) : linksOf(result)
   return { created: Number(result.created), data, task_id, request_id: task.request_id, billing: billingView(task) }

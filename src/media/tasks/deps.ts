@@ -39,9 +39,6 @@ export const taskPace: TaskPace = {
   unheldMs: 60_000,
 }
 
-/** How long the links in a result work, from the end of the task on (decisions 6). */
-export const RESULT_LIFE_MS = 7 * 24 * 3_600_000
-
 /** What tasks need from outside. */
 export interface TaskDeps {
   readonly db: Database
@@ -55,6 +52,8 @@ export interface TaskDeps {
   readonly callbacks: CallbackAddresses
   readonly waiting: Waiting
   readonly pace: TaskPace
+  /** How long the links in a result work, from the end of the task on. */
+  readonly resultLifeMs: number
   /** Aborted when running submissions may wait no longer. */
   readonly ending: AbortSignal
   /** There is work: look now. */

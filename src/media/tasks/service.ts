@@ -115,7 +115,7 @@ export async function glanceAt(
 }
 
 /** A whole task as its account reads it. Its right to read it was checked by `glanceAt`. */
-export async function readTask(deps: Pick<TaskDeps, 'db' | 'clock' | 'runners'>, uuid: string) {
+export async function readTask(deps: Pick<TaskDeps, 'db' | 'clock' | 'runners' | 'resultLifeMs'>, uuid: string) {
   const task = await store.read(deps.db, uuid)
   if (!task) throw new Fault('task_not_found')
   return shown(deps, task)
@@ -123,7 +123,7 @@ export async function readTask(deps: Pick<TaskDeps, 'db' | 'clock' | 'runners'>,
 
 /** This account's tasks, newest first, one more than `limit` where there are more. Refuses a cursor that is no task id. */
 export async function listTasks(
-  deps: Pick<TaskDeps, 'db' | 'clock' | 'runners'>,
+  deps: Pick<TaskDeps, 'db' | 'clock' | 'runners' | 'resultLifeMs'>,
   which: {
     readonly accountId: bigint
     readonly cursor: string | undefined
@@ -142,9 +142,9 @@ export async function listTasks(
   return { tasks, more: rows.length > which.limit }
 }
 
-/** A row as its reader sees it, with links that work for RESULT_LIFE_MS from its end on. */
-async function shown(deps: Pick<TaskDeps, 'clock' | 'runners'>, task: store.ReadTask) {
-  return taskView(task, await presented(deps.runners, task), deps.clock.now())
+/** A row as its reader sees it, with links that work for a while from its end on. */
+async function shown(deps: Pick<TaskDeps, 'clock' | 'runners' | 'resultLifeMs'>, task: store.ReadTask) {
+  return taskView(task, await presented(deps, task), deps.clock.now())
 }
 
 /**

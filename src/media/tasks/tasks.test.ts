@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Person, readAnswer, startTestApp, type TestApp, until } from '../../../test/app.ts'
 import { MEDIA_MODELS, made, scriptedMedia } from '../../../test/tasks/media.ts'
+import { uuidOf } from './ids.ts'
+import { complete } from './working/store.ts'
 
 const media = scriptedMedia()
 const { mock } = media
@@ -214,6 +216,15 @@ describe('an end', () => {
   })
 })
 
+test('a second process that settles the same end finds it ended, and tells nobody', async () => {
+  mock.eager = true
+  const task = await make()
+  const done = await ended(task)
+  const uuid = uuidOf(String(task.json.task_id)) ?? ''
+  expect(await app.database.db.transaction().execute((tx) => complete(tx, uuid))).toBeUndefined()
+  expect(await ended(task)).toEqual(done)
+})
+
 describe('films', () => {
   test('are priced by the second that was asked for, on both paths, and the length that is held is what is sent', async () => {
     mock.eager = true
@@ -244,6 +255,10 @@ describe('films', () => {
 
 test('after all of this the ledger agrees with itself', async () => {
   expect(await app.audit()).toEqual([])
+  const told = 'select object_id from outbox group by object_id having count(*) <> 1'
+  expect(await app.database.sql(told)).toEqual([])
+  const ended = 'select count(*)::int as n from tasks where completed_at is not null'
+  expect(await app.database.sql(ended)).toEqual(await app.database.sql('select count(*)::int as n from outbox'))
   expect(app.log.filter((line) => line.includes('does not declare') || line.includes('"level":50'))).toEqual([])
 })
 

@@ -76,8 +76,7 @@ export async function settle(deps: TaskDeps, task: TaskRow): Promise<void> {
     const done = await store.complete(tx, task.id)
     if (!done) return
     const whole = await read(tx, task.id)
-    if (whole)
-      await store.tell(tx, done, finishedPayload(whole, await presented(deps.runners, whole), deps.clock.now()))
+    if (whole) await store.tell(tx, done, finishedPayload(whole, await presented(deps, whole), deps.clock.now()))
   })
   deps.waiting.moved(task.id)
 }

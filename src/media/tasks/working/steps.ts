@@ -24,6 +24,8 @@ const ROUNDS_MAX = 3
 /** Until the next round, where no place says how long: doubled each time. */
 const ROUND_PAUSE_MS = 5_000
 const SOON_MS = 1_000
+const NOTE_TRIES = 10
+const NOTE_PAUSE_MS = 1_000
 const POLL_MS_MIN = 100
 const POLL_MS_MAX = 60_000
 
@@ -83,7 +85,20 @@ async function dispatch(
     deps.onTrouble('a task runner failed while it submitted', error)
     return { kind: 'lost', message: 'the runner failed' }
   })
-  return begun(deps, underway, answer)
+  return noted(deps, () => begun(deps, underway, answer))
+}
+
+/** What a submission was answered is known here and nowhere else: a database that is away for a moment must not lose it. */
+async function noted(deps: TaskDeps, note: () => Promise<DueInMs>): Promise<DueInMs> {
+  for (let left = NOTE_TRIES; ; left--) {
+    try {
+      return await note()
+    } catch (error) {
+      if (left <= 1) throw error
+      deps.onTrouble('what a provider answered cannot be written down; it is tried again', error)
+      await new Promise((resolve) => setTimeout(resolve, NOTE_PAUSE_MS))
+    }
+  }
 }
 
 /** What an attempt is known by at its place. */

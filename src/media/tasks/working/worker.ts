@@ -56,7 +56,8 @@ export function startTaskWorker(deps: TaskDeps, concurrency: number): TaskWorker
       try {
         const lease = { processId: deps.processId, limit, leaseMs: deps.pace.leaseMs }
         const claimed = await claim(deps.db, lease)
-        for (const one of claimed) working.set(one.task.id, work(one))
+        // this process stood still for longer than a lease: what it claims anew it works on already
+        for (const one of claimed) if (!working.has(one.task.id)) working.set(one.task.id, work(one))
         again ||= claimed.length === limit
       } catch (error) {
         deps.onTrouble('tasks cannot be looked for; it is tried again', error)
