@@ -86,17 +86,7 @@ describe('loadConfig', () => {
       concurrentTasks: 64,
       chatBodyBytes: 8_388_608,
     })
-    expect(Object.values(secrets)).toEqual([
-      undefined,
-      undefined,
-      {},
-      {},
-      {},
-      {},
-      { rpcUrls: [], rateUrls: [] },
-      {},
-      undefined,
-    ])
+    expect(JSON.stringify(secrets)).not.toMatch(/:"/)
   })
 
   test('production takes the public limits, and every address', () => {
