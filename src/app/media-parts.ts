@@ -65,8 +65,12 @@ function openStore({
   return s3 && accessKey ? openS3Store({ ...s3, accessKey, clock }) : openLocalStore(join(folder, 'kept'))
 }
 
-/** The providers that make pictures or films. Whether one also chats is a matter of its own. */
-function openMediaProviders({ config, secrets, clock }: Surroundings): Record<string, MediaProvider> {
+/** The providers that make pictures or films, by name. Whether one also chats is a matter of its own. */
+export function openMediaProviders({
+  config,
+  secrets,
+  clock,
+}: Pick<Surroundings, 'config' | 'secrets' | 'clock'>): Record<string, MediaProvider> {
   return Object.fromEntries(
     Object.entries(config.providers).map(([name, provider]) => [
       name,

@@ -1,3 +1,4 @@
+import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
@@ -97,11 +98,8 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
 
 /** What the 402 answers of billed endpoints say about paying. */
 export const paymentHint =
-  ({ payments }: Pick<Core, 'payments'>, publicUrl: () => string) =>
-  (shortfallMicro: bigint) => ({
-    topup_url: `${publicUrl()}/topup`,
-    ...paymentObject(payments.chains, shortfallMicro),
-  })
+  ({ payments }: Pick<Core, 'payments'>, publicUrl: () => string): PaymentHint =>
+  (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 /** Operations over HTTP, and the same as tools. */
 function capabilitiesAndTools(

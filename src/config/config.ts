@@ -164,18 +164,35 @@ export function loadConfig({
     outgoing: results.outgoing,
     limits: readLimits(file, mode),
   }
-  const secrets: Secrets = {
+  return {
+    config: deeplyFrozen(config),
+    secrets: Object.freeze(gathered(environment, { providers, capabilities, payments, axon, oidc, results })),
+  }
+}
+
+/** The secrets of all parts, in one place. */
+function gathered(
+  environment: Environment,
+  parts: {
+    readonly providers: Pick<ReturnType<typeof readProviders>, 'providerKeys' | 'callbackSecrets'>
+    readonly capabilities: Pick<ReturnType<typeof readCapabilities>, 'capabilityHeaders'>
+    readonly payments: Pick<ReturnType<typeof readPayments>, 'rpcUrls'>
+    readonly axon: Pick<ReturnType<typeof readAxon>, 'secrets'>
+    readonly oidc: Pick<ReturnType<typeof readOidc>, 'clientSecrets'>
+    readonly results: Pick<ReturnType<typeof readResults>, 'accessKey'>
+  },
+): Secrets {
+  return {
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
-    providerKeys: providers.providerKeys,
-    capabilityHeaders: capabilities.capabilityHeaders,
-    callbackSecrets: providers.callbackSecrets,
-    rpcUrls: payments.rpcUrls,
-    axon: axon.secrets,
-    oidcClientSecrets: oidc.clientSecrets,
-    resultsKey: results.accessKey,
+    providerKeys: parts.providers.providerKeys,
+    capabilityHeaders: parts.capabilities.capabilityHeaders,
+    callbackSecrets: parts.providers.callbackSecrets,
+    rpcUrls: parts.payments.rpcUrls,
+    axon: parts.axon.secrets,
+    oidcClientSecrets: parts.oidc.clientSecrets,
+    resultsKey: parts.results.accessKey,
   }
-  return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
 
 function openConfigurationFile(environment: Environment, readFile: ReadFile): { path: string; text: string } | Problem {

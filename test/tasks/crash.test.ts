@@ -129,8 +129,8 @@ async function round(server: RunningServer, at: readonly Point[], n: string): Pr
     interval: 2,
   })
   const posting = late.map((prompt) => post(server, prompt))
-  // somewhere between the request and its answer, or shortly after the provider's
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * 25))
+  // somewhere between a request and its answer, which takes a while on a busy machine, or shortly after the provider's
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * (late.length > 0 ? 150 : 25)))
   await server.kill()
   await Promise.all(posting)
   provider.release()

@@ -56,7 +56,7 @@ export function createResults(deps: ResultDeps): Results {
       const content = name && (await store.read(name))
       return content && buffer(content.stream)
     },
-    pictureAt: (url) => ({ url, read: (signal) => pictureOf(deps, url, signal) }),
+    pictureAt: (url) => ({ url, read: (signal) => pictureOf(deps, url, signal).catch(() => undefined) }),
     async deleteExpired() {
       // what expires today is still needed
       const today = dayOf(clock.now())
