@@ -24,7 +24,7 @@ create type order_status as enum ('pending', 'confirming', 'completed', 'expired
 create type resolution_kind as enum ('captured', 'voided');
 create type task_attempt_state as enum ('intended', 'refused', 'accepted', 'lost', 'ended');
 create type task_state as enum ('waiting', 'queuing', 'generating', 'success', 'fail', 'canceled');
-create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry');
+create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry', 'reversal');
 create type transfer_state as enum ('seen', 'orphaned', 'matched', 'credited', 'unmatched', 'ignored', 'final');
 
 create type ledger_candidate as (
@@ -344,7 +344,32 @@ create table chain_cursors (
   safe_block bigint not null,
   finalized_block bigint not null,
   updated_at timestamp with time zone default now() not null,
+  stopped text,
+  stopped_at timestamp with time zone,
+  rewound_to bigint,
+  rewound_at timestamp with time zone,
   constraint chain_cursors_pkey PRIMARY KEY (chain_id)
+);
+
+create table chain_leases (
+  chain_id bigint not null,
+  holder text not null,
+  until timestamp with time zone not null,
+  healthy boolean not null,
+  trouble text,
+  behind bigint not null,
+  read_at timestamp with time zone,
+  constraint chain_leases_pkey PRIMARY KEY (chain_id)
+);
+
+create table chain_reads (
+  chain_id bigint not null,
+  token_address text not null,
+  recipient text not null,
+  read_to bigint not null,
+  constraint chain_reads_pkey PRIMARY KEY (chain_id, token_address, recipient),
+  constraint chain_reads_recipient_check CHECK ((recipient = lower(recipient))),
+  constraint chain_reads_token_address_check CHECK ((token_address = lower(token_address)))
 );
 
 create table chain_receipts (
@@ -618,6 +643,7 @@ create table orders (
   review_resolved_at timestamp with time zone,
   review_resolution text,
   received_micro microcredits,
+  review_hold_id bigint,
   constraint orders_pkey PRIMARY KEY (id),
   constraint orders_payer_account_id_idempotency_key_key UNIQUE (payer_account_id, idempotency_key),
   constraint orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -726,6 +752,7 @@ create table reconciliations (
   unmatched numeric(78,0) not null,
   drift numeric(78,0) not null,
   at timestamp with time zone default now() not null,
+  recipients text,
   constraint reconciliations_pkey PRIMARY KEY (id)
 );
 CREATE INDEX reconciliations_latest ON reconciliations USING btree (asset_id, id DESC);
@@ -893,8 +920,10 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR 
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
 -- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
+-- function ledger_end_grant_hold(of_hold bigint, of_grant bigint, take boolean, ended_by text, why text) returns bigint; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) returns TABLE(grant_id bigint, repeated boolean); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) returns TABLE(outcome text, grant_id bigint, taken_by text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_hold_grant(of_grant bigint) returns TABLE(hold_id bigint, held_micro bigint); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_lock_families(account_ids bigint[]) returns void; plpgsql, volatile
 -- function ledger_move_budgets(operations ledger_resolution[]) returns void; sql, volatile
 -- function ledger_reserve(operations ledger_reservation[]) returns ledger_result[]; plpgsql, volatile
@@ -921,6 +950,8 @@ grant insert, select, update on budgets to farebox_app;
 grant insert, select on capability_versions to farebox_app;
 grant delete, insert, select, update on chain_blocks to farebox_app;
 grant insert, select, update on chain_cursors to farebox_app;
+grant delete, insert, select, update on chain_leases to farebox_app;
+grant insert, select, update on chain_reads to farebox_app;
 grant select on chain_receipts to farebox_app;
 grant insert, select, update on chain_transfers to farebox_app;
 grant delete, insert, select, update on challenges to farebox_app;
@@ -937,8 +968,10 @@ grant execute on function budget_windows_at(moment timestamp with time zone) to 
 grant execute on function ledger_apply(operations json) to farebox_app;
 grant execute on function ledger_audit() to farebox_app;
 grant execute on function ledger_capture_above(op ledger_resolution) to farebox_app;
+grant execute on function ledger_end_grant_hold(of_hold bigint, of_grant bigint, take boolean, ended_by text, why text) to farebox_app;
 grant execute on function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) to farebox_app;
 grant execute on function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) to farebox_app;
+grant execute on function ledger_hold_grant(of_grant bigint) to farebox_app;
 grant execute on function ledger_lock_families(account_ids bigint[]) to farebox_app;
 grant execute on function ledger_move_budgets(operations ledger_resolution[]) to farebox_app;
 grant execute on function ledger_reserve(operations ledger_reservation[]) to farebox_app;

@@ -10,6 +10,7 @@ import { accountCommands } from './operator/account.ts'
 import { auditCommands } from './operator/audit.ts'
 import { auditLogCommands } from './operator/audit-log.ts'
 import { axonCommands } from './operator/axon.ts'
+import { chainCommands } from './operator/chain.ts'
 import { configCommands } from './operator/config.ts'
 import { creditsCommands } from './operator/credits.ts'
 import { doctorCommands } from './operator/doctor.ts'
@@ -114,6 +115,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
   reconcileCommands,
   reviewCommands,
+  chainCommands,
   axonCommands,
   ownerCommands,
   creditsCommands,

@@ -13,6 +13,8 @@ export interface TestAppOptions {
   /** YAML under `media_models:`, and what those models are made with. */
   readonly mediaModels?: string
   readonly media?: MediaParts
+  /** YAML to put under `payments.assets:`, in one line. */
+  readonly assets?: string
   /** Put a line between server and database that can be cut. */
   readonly databaseThroughProxy?: boolean
 }
@@ -21,7 +23,7 @@ export interface TestAppOptions {
 export const appConfiguration = (
   mock: string,
   backup: string,
-  { limits, models, capabilities, prices, mediaModels }: TestAppOptions,
+  { limits, models, capabilities, prices, mediaModels, assets }: TestAppOptions,
 ): string => `
 allow_demo: true
 providers:
@@ -52,6 +54,7 @@ ${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? '
 ${mediaModels ? `media_models:${mediaModels}` : ''}
 ${capabilities === undefined ? '' : `capabilities:\n${capabilities}`}
 limits: { ${limits ?? ''} }
+payments: { assets: { ${assets ?? ''} } }
 `
 
 const USUAL_PRICE =

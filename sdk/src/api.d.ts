@@ -5951,6 +5951,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -6118,6 +6119,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -6353,6 +6355,7 @@ export interface operations {
                                     resolved_at: string | null;
                                     resolution: string | null;
                                     received_micro: string | null;
+                                    held_micro: string | null;
                                 } | null;
                                 network_name: string;
                                 token_symbol: string;
@@ -6593,6 +6596,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -6831,6 +6835,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -7072,6 +7077,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -7304,6 +7310,7 @@ export interface operations {
                                 resolved_at: string | null;
                                 resolution: string | null;
                                 received_micro: string | null;
+                                held_micro: string | null;
                             } | null;
                             network_name: string;
                             token_symbol: string;
@@ -8527,7 +8534,7 @@ export interface operations {
                         data: {
                             id: number;
                             /** @enum {unknown} */
-                            kind: "grant" | "capture" | "refund" | "expiry";
+                            kind: "grant" | "capture" | "refund" | "expiry" | "reversal";
                             /** @description Microcredits, negative when they left the account */
                             amount_micro: number;
                             /** @enum {unknown} */

@@ -101,7 +101,12 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   sampleOffer(metrics.registry, offer.standing)
   warnOfDrift(around, offer.standing().drifted)
   const payments = openPayments(around, db, onTrouble)
-  samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
+  samplePayments(metrics.registry, {
+    reports: payments.reports,
+    status: payments.watcher.status,
+    queue: payments.queue,
+    now: clock.now,
+  })
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,

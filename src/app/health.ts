@@ -101,7 +101,8 @@ async function paymentChecks({
   axon,
 }: HealthDeps['payments']): Promise<Record<string, { ok: boolean; detail?: string }>> {
   const chains = watcher.status().map((chain) => {
-    const detail = chain.trouble ?? `${chain.behind} blocks behind`
+    const trouble = chain.stopped ? `stopped: ${chain.trouble}` : chain.trouble
+    const detail = trouble ?? `${chain.behind} blocks behind`
     return [`chain_${chain.chainId}`, { ok: chain.healthy, detail }] as const
   })
   const compared = await reports().catch(() => [])

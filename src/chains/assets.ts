@@ -125,6 +125,8 @@ export interface AssetSettings {
   readonly minAmountMicro?: bigint
   readonly maxAmountMicro?: bigint
   readonly confirmations?: Partial<Confirmations>
+  /** The block from which a token or recipient is read that is new here. Absent: from 10,000 blocks back. */
+  readonly firstBlock?: bigint
 }
 
 /** An asset that this server takes, or took: a paused one is still watched. */
@@ -134,6 +136,7 @@ export interface AcceptedAsset extends Asset {
   readonly retiredRecipients: readonly string[]
   /** False: no new orders. */
   readonly enabled: boolean
+  readonly firstBlock: bigint | undefined
 }
 
 /** Why an asset cannot be taken. The message says what to do. */
@@ -156,6 +159,7 @@ export function acceptAssets(settings: Readonly<Record<string, AssetSettings>>):
       recipientAddress,
       retiredRecipients,
       enabled: own.enabled ?? true,
+      firstBlock: own.firstBlock,
       ratePpm: own.ratePpm ?? row.ratePpm,
       minAmountMicro: own.minAmountMicro ?? row.minAmountMicro,
       maxAmountMicro: own.maxAmountMicro ?? row.maxAmountMicro,

@@ -7,6 +7,8 @@ import { readConfigurationFile } from './file.ts'
 import { publishedSchema } from './schema.ts'
 import { shippedWithExamples } from './shipped.fixture.ts'
 
+/** The shipped file with its examples. Tests change a copy. */
+const example = parseDocument(shippedWithExamples())
 const problemsOf = (text: string) => readConfigurationFile(text, 'farebox.yaml').problems
 const minimal = `providers:
   local:
@@ -61,7 +63,7 @@ describe('readConfigurationFile', () => {
         fc.jsonValue({ maxDepth: 1 }),
         (index, rest, value) => {
           const key = `zz_${rest}_zz`
-          const document = parseDocument(shippedWithExamples())
+          const document = example.clone()
           const map = mapsOf(document)[index]
           map?.items.push(document.createPair(key, value))
           const text = document.toString({ lineWidth: 0 })
@@ -82,7 +84,7 @@ describe('readConfigurationFile', () => {
     const counts = { accepted: 0, refused: 0 }
     fc.assert(
       fc.property(fc.nat(count - 1), replacement, (index, value) => {
-        const document = parseDocument(shippedWithExamples())
+        const document = example.clone()
         const path = nodesOf(document)[index] ?? []
         if (value === removed) document.deleteIn(path)
         else document.setIn(path, document.createNode(value))

@@ -36,6 +36,20 @@ const options = {
  * that leads nowhere. Nothing is ever fetched.
  */
 export function compileSchema(schema: object, reading: Reading): CompiledSchema | { readonly problem: string } {
+  const text = `${reading} ${JSON.stringify(schema)}`
+  const known = compiled.get(text)
+  if (known) return known
+  const result = compile(schema, reading)
+  if (compiled.size >= COMPILED_MAX) compiled.clear()
+  compiled.set(text, result)
+  return result
+}
+
+/** By their text: the same schema stands in many operations, and is read again with each configuration. */
+const compiled = new Map<string, ReturnType<typeof compile>>()
+const COMPILED_MAX = 2_000
+
+function compile(schema: object, reading: Reading): CompiledSchema | { readonly problem: string } {
   const ajv = compilerFor(reading)
   let validate: ValidateFunction
   try {
@@ -43,7 +57,6 @@ export function compileSchema(schema: object, reading: Reading): CompiledSchema 
   } catch (error) {
     return { problem: error instanceof Error ? error.message.slice(0, 300) : 'it cannot be compiled' }
   } finally {
-    // else every schema of every configuration that was ever read would be kept
     ajv.removeSchema(schema)
   }
   return { misfit: (value) => (validate(value) ? undefined : misfitOf(validate.errors?.[0])) }

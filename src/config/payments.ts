@@ -13,6 +13,7 @@ export interface AssetConfig {
   readonly ratePpm?: bigint
   readonly minAmountMicro?: bigint
   readonly maxAmountMicro?: bigint
+  readonly firstBlock?: bigint
   readonly confirmations: {
     readonly blocks?: number
     readonly blocksUpToMicro?: bigint
@@ -103,6 +104,7 @@ function resolveAsset(asset: FileAsset): AssetConfig {
     enabled: asset.enabled,
     ...(asset.rate_ppm !== undefined && { ratePpm: BigInt(asset.rate_ppm) }),
     ...(asset.min_amount_micro !== undefined && { minAmountMicro: BigInt(asset.min_amount_micro) }),
+    ...(asset.first_block !== undefined && { firstBlock: BigInt(asset.first_block) }),
     ...(asset.max_amount_micro !== undefined && { maxAmountMicro: BigInt(asset.max_amount_micro) }),
     confirmations: {
       ...(blocks !== undefined && { blocks }),

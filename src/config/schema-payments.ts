@@ -51,6 +51,14 @@ const Asset = Keys(
       default: [],
       description: 'Former recipients. They stay watched, and what still arrives there is put up for review.',
     }),
+    first_block: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description:
+          'The block from which on transfers are looked for when the token or a recipient is new here. Absent: 10000 blocks back from where the chain was read to.',
+      }),
+    ),
     enabled: Type.Boolean({
       default: true,
       description: '`false` takes no new orders; payments of open ones are still credited.',

@@ -62,7 +62,7 @@ export type TaskState = "canceled" | "fail" | "generating" | "queuing" | "succes
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
-export type TransferKind = "capture" | "expiry" | "grant" | "refund";
+export type TransferKind = "capture" | "expiry" | "grant" | "refund" | "reversal";
 
 export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
 
@@ -254,8 +254,29 @@ export interface ChainCursors {
   hash: string;
   head_at: Timestamp;
   head_block: bigint;
+  rewound_at: Timestamp | null;
+  rewound_to: bigint | null;
   safe_block: bigint;
+  stopped: string | null;
+  stopped_at: Timestamp | null;
   updated_at: Generated<Timestamp>;
+}
+
+export interface ChainLeases {
+  behind: bigint;
+  chain_id: bigint;
+  healthy: boolean;
+  holder: string;
+  read_at: Timestamp | null;
+  trouble: string | null;
+  until: Timestamp;
+}
+
+export interface ChainReads {
+  chain_id: bigint;
+  read_to: bigint;
+  recipient: string;
+  token_address: string;
 }
 
 export interface ChainReceipts {
@@ -455,6 +476,7 @@ export interface Orders {
   rate_ppm: bigint;
   received_micro: bigint | null;
   recipient_address: string;
+  review_hold_id: bigint | null;
   review_opened_at: Timestamp | null;
   review_reason: string | null;
   review_resolution: string | null;
@@ -535,6 +557,7 @@ export interface Reconciliations {
   drift: Numeric;
   id: Generated<bigint>;
   received: Numeric;
+  recipients: string | null;
   unmatched: Numeric;
 }
 
@@ -663,6 +686,8 @@ export interface DB {
   capability_versions: CapabilityVersions;
   chain_blocks: ChainBlocks;
   chain_cursors: ChainCursors;
+  chain_leases: ChainLeases;
+  chain_reads: ChainReads;
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
   challenges: Challenges;

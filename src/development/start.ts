@@ -11,6 +11,7 @@ import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { forgetLostChain } from './lost-chain.ts'
 import { developmentCoin } from './native-token.ts'
 import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
@@ -73,7 +74,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
       log: () => undefined,
       environment: around.environment,
     })
-    step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
+    await takeUp(chain, databaseUrl, around, step)
 
     identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
@@ -101,6 +102,19 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await chain?.stop()
     await postgres?.stop()
   }
+}
+
+/** Says what chain it is. One whose file was lost begins anew; what was bought on the former one stays. */
+async function takeUp(
+  chain: DevelopmentChain,
+  databaseUrl: string,
+  { clock }: ProgramSurroundings,
+  step: (name: string, text: string) => void,
+): Promise<void> {
+  step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
+  if (!chain.isNew) return
+  const lost = await forgetLostChain(databaseUrl, clock, chain)
+  if (lost !== undefined) step('chain', `the former one is gone; the Credits of ${lost} purchases on it stay`)
 }
 
 const OWNER_TOKENS = 1_000_000_000n

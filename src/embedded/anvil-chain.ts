@@ -20,6 +20,8 @@ export interface DevelopmentChain {
   readonly recipientAddress: string
   /** Wallets with tokens and gas that belong to no account yet. */
   readonly payers: readonly DevelopmentWallet[]
+  /** True when this start made it: there was no chain in the folder. */
+  readonly isNew: boolean
   rpc: RunningAnvil['rpc']
   /** Ends the chain and keeps its blocks for the next start. */
   stop(): Promise<void>
@@ -36,6 +38,8 @@ export interface DevelopmentChainOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Absent: a block for each transaction, and one every two seconds. */
   readonly mining?: Mining
+  /** Absent: 31337. */
+  readonly chainId?: number
   /** Absent: 28545 when it is free, so that a wallet's settings survive a restart. */
   readonly port?: number
 }
@@ -85,18 +89,20 @@ const MINT = '0x40c10f19'
  * five payers' wallets. Later starts go on from the same blocks. The chain's clock is the machine's, also after a pause.
  */
 export async function startDevelopmentChain(options: DevelopmentChainOptions): Promise<DevelopmentChain> {
-  const { dataFolder, clock, log, environment, mining = MINING, port = PORT } = options
+  const { dataFolder, clock, log, environment, mining = MINING, port = PORT, chainId = CHAIN_ID } = options
   const anvil = await startAnvil({
     dataFolder: join(dataFolder, 'chain'),
-    chainId: CHAIN_ID,
+    chainId,
     mining,
     port,
     log,
     environment,
   })
+  let isNew = false
   try {
     await catchUpClock(anvil, clock)
-    if ((await anvil.rpc('eth_getCode', TOKEN, 'latest')) === '0x') await deploy(anvil)
+    isNew = (await anvil.rpc('eth_getCode', TOKEN, 'latest')) === '0x'
+    if (isNew) await deploy(anvil)
   } catch (error) {
     await anvil.stop()
     throw error
@@ -104,11 +110,12 @@ export async function startDevelopmentChain(options: DevelopmentChainOptions): P
   const { rpcUrl, rpc, exited, stop } = anvil
   return {
     rpcUrl,
-    chainId: CHAIN_ID,
+    chainId,
     assetId: 'dev_usdc',
     tokenAddress: TOKEN,
     recipientAddress: RECIPIENT,
     payers,
+    isNew,
     rpc,
     stop,
     exited,

@@ -27,6 +27,7 @@ export const actions = {
   'credit.order': 'order',
   'refund.order': 'order',
   'dismiss.order': 'order',
+  'rewind.chain': 'chain',
   'credit.native_payment': 'native_payment',
   'refund.native_payment': 'native_payment',
   'dismiss.native_payment': 'native_payment',
