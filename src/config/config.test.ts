@@ -177,7 +177,7 @@ describe('loadConfig', () => {
         )
         expect(Array.isArray(problemsOf({ file: changed.join('\n'), environment }))).toBe(true)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
     expect(problemsOf({ file: fileWith().replace('"http://127.0.0.1:1/v1"', '1') })).toMatchObject([
       { where: 'farebox.yaml:1' },
