@@ -94,12 +94,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     onTrouble,
   })
   const ledger = createLedger(applier, holdIds)
-  const offer = await openOffer(
-    { db, clock, processId, onTrouble, onReloaded: reportReload(around, metrics) },
-    { config, secrets: around.secrets },
-  )
-  sampleOffer(metrics.registry, offer.standing)
-  warnOfDrift(around, offer.standing().drifted)
+  const offer = await openOfferOf(around, metrics, { db, clock, processId, onTrouble })
   const payments = openPayments(around, db, onTrouble)
   samplePayments(metrics.registry, {
     reports: payments.reports,
@@ -152,6 +147,18 @@ async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']
   if (problems.length === 0) return
   await pool.end()
   throw new StartRefused(problems.join('\n'))
+}
+
+/** What is sold, watched by metrics and log. */
+async function openOfferOf(
+  around: Surroundings,
+  metrics: Metrics,
+  deps: Omit<Parameters<typeof openOffer>[0], 'onReloaded'>,
+): Promise<Offer> {
+  const offer = await openOffer({ ...deps, onReloaded: reportReload(around, metrics) }, around)
+  sampleOffer(metrics.registry, offer.standing)
+  warnOfDrift(around, offer.standing().drifted)
+  return offer
 }
 
 /** A refusal must not be overlooked: the server goes on with what it had. */
