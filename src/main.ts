@@ -21,9 +21,11 @@ import { ownerCommands } from './operator/owner.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { reconcileCommands } from './operator/reconcile.ts'
+import { refundCommands } from './operator/refund.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
+import { x402Commands } from './operator/x402.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -120,10 +122,12 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   ownerCommands,
   creditsCommands,
   holdCommands,
+  refundCommands,
   pricesCommands,
   auditCommands,
   auditLogCommands,
   signingKeyCommands,
+  x402Commands,
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

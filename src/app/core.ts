@@ -8,7 +8,9 @@ import { keyAuthenticator } from '../identity/keys/service.ts'
 import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
+import { microcredits } from '../kernel/money.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
+import { setBalanceLow } from '../ledger/balance-low.ts'
 import { heldByState } from '../ledger/held.ts'
 import { createHoldIds } from '../ledger/hold-ids.ts'
 import { openLane } from '../ledger/lane.ts'
@@ -16,11 +18,13 @@ import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
+import { contextTokens } from '../payments/context/tokens.ts'
 import { sampleAxon } from './axon-metrics.ts'
-import { createMetrics, type Metrics, sampleOffer, samplePayments } from './metrics.ts'
+import { createMetrics, type Metrics, sampleOffer, samplePayments, sampleX402 } from './metrics.ts'
 import { type Offer, openOffer, type Reloaded } from './offer.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
+import { openX402, type X402 } from './x402.ts'
 
 /** What the slices stand on, opened once for each process. */
 export interface Core {
@@ -34,6 +38,7 @@ export interface Core {
   readonly authenticator: ReturnType<typeof createAuthenticator>
   readonly limits: RequestLimits
   readonly payments: Payments
+  readonly x402: X402
   readonly offer: Offer
   readonly providers: Offer['providers']
   readonly models: Offer['models']
@@ -77,6 +82,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   await refuseUnfitDatabase(pool)
   const tokens = createTokens({ keyring: await openKeyring({ db, random, clock, pepper: around.pepper }), clock })
 
+  await setBalanceLow(db, microcredits(config.balanceLowMicro))
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
   const metrics: Metrics = createMetrics({
@@ -102,6 +108,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     queue: payments.queue,
     now: clock.now,
   })
+  const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
+  sampleX402(metrics.registry, x402.status)
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,
@@ -120,6 +128,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     }),
     limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
     payments,
+    x402,
     offer,
     providers: offer.providers,
     models: offer.models,

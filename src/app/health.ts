@@ -5,6 +5,7 @@ import { type Route, route } from '../http/route.ts'
 import type { Metrics } from './metrics.ts'
 import type { Offer } from './offer.ts'
 import type { Payments } from './payments.ts'
+import type { X402 } from './x402.ts'
 
 /** What is asked when the server is asked how it is. */
 export interface HealthDeps {
@@ -15,6 +16,7 @@ export interface HealthDeps {
   readonly ledgerFailing: () => boolean
   readonly payments: Pick<Payments, 'watcher' | 'reports' | 'axon'>
   readonly offer: Pick<Offer, 'standing'>
+  readonly x402: Pick<X402, 'status'>
   /** False where /metrics has a port of its own. */
   readonly serveMetrics: boolean
 }
@@ -53,6 +55,8 @@ export function healthRoutes(deps: HealthDeps): Route[] {
         const ready = Object.values(checks).every((check) => check.ok)
         // what is wrong with payments or with a new configuration is said, and keeps nobody from calling models
         Object.assign(checks, configurationChecks(deps.offer), await paymentChecks(deps.payments))
+        const topUps = await deps.x402.status().catch(() => undefined)
+        if (topUps) checks.x402 = { ok: topUps.ok, detail: topUps.detail }
         return reply
           .code(ready ? 200 : 503)
           .header('cache-control', 'no-store')

@@ -265,3 +265,38 @@ export function samplePayments(registry: Registry, { reports, status, queue, now
     return found ? [['oldest', found.oldestSeconds] as const] : []
   })
 }
+
+/** How top-ups by x402 stand; undefined where there are none. */
+export interface X402Sampled {
+  readonly ok: boolean
+  readonly gas: { readonly balance: bigint; readonly payments: bigint } | undefined
+  readonly open: number
+  readonly inReview: number
+}
+
+/** Gauges of x402 and its relayer. */
+export function sampleX402(registry: Registry, read: () => Promise<X402Sampled | undefined>): void {
+  const gauge = (name: string, help: string, number: (status: X402Sampled) => number | undefined) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        const status = await read().catch(() => undefined)
+        const value = status && number(status)
+        if (value === undefined) this.reset()
+        else this.set(value)
+      },
+    })
+  gauge('farebox_x402_ok', 'Whether x402 payments are taken and their gas is paid for: must be 1', ({ ok }) =>
+    ok ? 1 : 0,
+  )
+  gauge('farebox_x402_open_payments', 'x402 payments on their way', ({ open }) => open)
+  gauge('farebox_x402_review_payments', 'x402 payments that need the operator', ({ inReview }) => inReview)
+  gauge('farebox_relayer_balance_wei', 'Native currency of the relayer', ({ gas }) => gas && Number(gas.balance))
+  gauge(
+    'farebox_relayer_payments_left',
+    'Payments that the gas money of the relayer lasts for, at the price of now',
+    ({ gas }) => gas && Number(gas.payments),
+  )
+}

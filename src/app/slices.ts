@@ -1,6 +1,8 @@
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
+import { refundRoutes } from '../billing/refunds/routes.ts'
+import { settlementRoutes } from '../billing/settlements/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
 import { capabilityRoutes } from '../capabilities/routes.ts'
 import { operationTools } from '../capabilities/tools.ts'
@@ -28,6 +30,7 @@ import { contextTokens } from '../payments/context/tokens.ts'
 import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
+import { x402Routes } from '../payments/x402/routes.ts'
 import { capabilityTasks } from './capability-tasks.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
@@ -43,6 +46,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
+  const hint = paymentHint(core, publicUrl)
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -62,16 +66,19 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...x402Routes({ db, publicUrl, topUps: core.x402.topUps, authenticate: core.authenticator.authenticate }),
     ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
+    ...settlementRoutes({ db, paymentHint: hint }),
+    ...refundRoutes(core),
     ...usageRoutes({ db, clock }),
     ...modelsRoutes({ models: core.models, mediaModels: core.mediaModels, clock }),
     ...media.routes,
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: paymentHint(core, publicUrl),
+      paymentHint: hint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -90,6 +97,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
       ledgerFailing: () => core.applier.failing,
       payments: core.payments,
       offer: core.offer,
+      x402: core.x402,
       serveMetrics: config.metricsPort === undefined,
     }),
   ]

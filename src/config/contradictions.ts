@@ -2,6 +2,7 @@ import type { Environment } from './environment.ts'
 import type { CheckedFile } from './file.ts'
 import { isLoopback } from './parsers.ts'
 import type { Problem } from './problem.ts'
+import { relayerProblems } from './x402.ts'
 
 /** The settings that are looked at together. */
 interface Situation {
@@ -54,6 +55,8 @@ export function contradictions({ mode, host, environment, file, mentioned }: Sit
       'Set it once to the output of `openssl rand -hex 32`, or FAREBOX_KEY_PEPPER_FILE, and keep it.',
     )
   }
+  for (const { where, problem, fix } of relayerProblems(file, environment.FAREBOX_RELAYER_KEY))
+    refuse(where, problem, fix)
   if (!file.content.allow_demo) problems.push(...demoOffers(file))
   return problems
 }

@@ -70,6 +70,7 @@ function usable(value: unknown): ConfigurationFile {
       media_body_bytes: 1,
       concurrent_tasks: 1,
     }),
+    credits: part('credits', { balance_low_micro: 0 }),
   } as ConfigurationFile
 }
 

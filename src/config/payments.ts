@@ -4,6 +4,7 @@ import { readSecret } from './environment.ts'
 import type { CheckedFile } from './file.ts'
 import type { Problem } from './problem.ts'
 import type { ReadFile } from './read-file.ts'
+import type { X402Config } from './x402.ts'
 
 /** An accepted asset as the operator describes it; what is absent has the default of the asset's row. Amounts are micro units of the asset. */
 export interface AssetConfig {
@@ -28,6 +29,8 @@ export interface PaymentsConfig {
   readonly assets: Readonly<Record<string, AssetConfig>>
   /** The chain's own coin; undefined: it is not taken. */
   readonly axon: AxonConfig | undefined
+  /** undefined: no top-ups by x402. */
+  readonly x402: X402Config | undefined
 }
 
 type FileAsset = CheckedFile['content']['payments']['assets'][string]

@@ -54,6 +54,8 @@ export type Numeric = ColumnType<string, number | string, number | string>;
 
 export type OrderStatus = "completed" | "confirming" | "expired" | "pending" | "review_required";
 
+export type RefundDecision = "approved" | "rejected";
+
 export type ResolutionKind = "captured" | "voided";
 
 export type TaskAttemptState = "accepted" | "ended" | "intended" | "lost" | "refused";
@@ -65,6 +67,8 @@ export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 export type TransferKind = "capture" | "expiry" | "grant" | "refund" | "reversal";
 
 export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
+
+export type X402Status = "awaiting_settlement" | "credited" | "failed" | "pending" | "review_required";
 
 export interface Accounts {
   account_type: AccountType;
@@ -205,8 +209,15 @@ export interface AxonReconciliations {
   sent_count: bigint;
 }
 
+export interface BalanceThresholds {
+  account_id: bigint;
+  below_micro: bigint;
+  changed_at: Generated<Timestamp>;
+}
+
 export interface Buckets {
   account_id: bigint;
+  closed_at: Timestamp | null;
   created_at: Generated<Timestamp>;
   expires_at: Timestamp | null;
   held_micro: Generated<bigint>;
@@ -365,6 +376,7 @@ export interface HoldAllocations {
 export interface HoldFlags {
   actual_micro: bigint | null;
   detail: string;
+  evidence: Json | null;
   flag: HoldFlag;
   flagged_at: Generated<Timestamp>;
   hold_id: bigint;
@@ -402,6 +414,12 @@ export interface Holds {
   wanted_micro: bigint;
 }
 
+export interface HoldsWithoutAllocations {
+  hold_id: bigint;
+  noted_at: Generated<Timestamp>;
+  reason: string;
+}
+
 export interface IdempotencyKeys {
   account_id: bigint;
   body: string | null;
@@ -426,6 +444,11 @@ export interface Invitations {
   note: Generated<string>;
   revoked_at: Timestamp | null;
   uses: Generated<number>;
+}
+
+export interface LedgerSettings {
+  balance_low_micro: Generated<bigint>;
+  only_row: Generated<boolean>;
 }
 
 export interface OrderAttempts {
@@ -538,6 +561,7 @@ export interface Processes {
   id: Generated<bigint>;
   oldest_hold_id: Generated<bigint>;
   pid: number;
+  reaped_at: Timestamp | null;
   started_at: Generated<Timestamp>;
 }
 
@@ -561,6 +585,46 @@ export interface Reconciliations {
   unmatched: Numeric;
 }
 
+export interface RefundDecisions {
+  decided_at: Generated<Timestamp>;
+  decided_by: string;
+  decision: RefundDecision;
+  reason: string;
+  refund_id: bigint;
+}
+
+export interface Refunds {
+  account_id: bigint;
+  amount_micro: bigint;
+  call_id: bigint;
+  created_at: Generated<Timestamp>;
+  id: Generated<bigint>;
+  is_verified: boolean;
+  reason: string;
+}
+
+export interface RelayerLanes {
+  address: string;
+  chain_id: bigint;
+  next_nonce: bigint;
+}
+
+export interface RelayerTransactions {
+  address: string;
+  chain_id: bigint;
+  closed_at: Timestamp | null;
+  created_at: Timestamp;
+  gas_limit: bigint;
+  id: Generated<bigint>;
+  max_fee_wei: Numeric;
+  nonce: bigint;
+  payment_id: bigint;
+  priority_fee_wei: Numeric;
+  raw: string;
+  sent_at: Timestamp | null;
+  tx_hash: string;
+}
+
 export interface Sessions {
   account_id: bigint;
   created_at: Generated<Timestamp>;
@@ -571,6 +635,19 @@ export interface Sessions {
   last_used_at: Generated<Timestamp>;
   revoked_at: Timestamp | null;
   sid: string;
+}
+
+export interface SettlementAuthorizations {
+  amount_micro: bigint;
+  authorized_at: Generated<Timestamp>;
+  authorized_by: bigint;
+  hold_id: bigint;
+  payer_account_id: bigint;
+}
+
+export interface SettlementParties {
+  account_id: bigint;
+  settlement_id: bigint;
 }
 
 export interface Settlements {
@@ -668,6 +745,46 @@ export interface Transfers {
   refund_id: bigint | null;
 }
 
+export interface X402Events {
+  at: Timestamp;
+  data: Generated<Json>;
+  event: string;
+  from_status: X402Status | null;
+  n: number;
+  payment_id: bigint;
+  to_status: X402Status;
+}
+
+export interface X402Payments {
+  account_id: bigint;
+  amount_micro: bigint;
+  asset_id: string;
+  block: bigint | null;
+  chain_id: bigint;
+  created_at: Timestamp;
+  credit_micro: bigint;
+  credited_at: Timestamp | null;
+  final_at: Timestamp | null;
+  grant_id: bigint | null;
+  id: Generated<bigint>;
+  log_position: number | null;
+  next_look_at: Timestamp;
+  nonce: string;
+  payer: string;
+  rate_ppm: bigint;
+  reason: string | null;
+  recipient_address: string;
+  request_id: string;
+  settler: string;
+  signature: string;
+  status: Generated<X402Status>;
+  token_address: string;
+  tx_hash: string | null;
+  valid_after: bigint;
+  valid_before: bigint;
+  x402_version: number;
+}
+
 export interface DB {
   account_wallets: AccountWallets;
   accounts: Accounts;
@@ -680,6 +797,7 @@ export interface DB {
   axon_quotes: AxonQuotes;
   axon_rates: AxonRates;
   axon_reconciliations: AxonReconciliations;
+  balance_thresholds: BalanceThresholds;
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
@@ -699,8 +817,10 @@ export interface DB {
   hold_flags: HoldFlags;
   hold_resolutions: HoldResolutions;
   holds: Holds;
+  holds_without_allocations: HoldsWithoutAllocations;
   idempotency_keys: IdempotencyKeys;
   invitations: Invitations;
+  ledger_settings: LedgerSettings;
   order_attempts: OrderAttempts;
   order_events: OrderEvents;
   order_hashes: OrderHashes;
@@ -713,7 +833,13 @@ export interface DB {
   processes: Processes;
   rate_limit_windows: RateLimitWindows;
   reconciliations: Reconciliations;
+  refund_decisions: RefundDecisions;
+  refunds: Refunds;
+  relayer_lanes: RelayerLanes;
+  relayer_transactions: RelayerTransactions;
   sessions: Sessions;
+  settlement_authorizations: SettlementAuthorizations;
+  settlement_parties: SettlementParties;
   settlements: Settlements;
   signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
@@ -721,4 +847,6 @@ export interface DB {
   task_uploads: TaskUploads;
   tasks: Tasks;
   transfers: Transfers;
+  x402_events: X402Events;
+  x402_payments: X402Payments;
 }

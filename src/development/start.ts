@@ -15,6 +15,7 @@ import { forgetLostChain } from './lost-chain.ts'
 import { developmentCoin } from './native-token.ts'
 import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
+import { developmentTopUps, topUpEntries } from './x402.ts'
 
 /** Database and role of the embedded server. */
 const NAME = 'farebox'
@@ -88,7 +89,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
-      ...onChain(chain),
+      ...onChain(chain, baseUrl),
       oidc: identity.oidc,
       owner,
       agent,
@@ -143,7 +144,7 @@ async function openingCredits(
 }
 
 /** What dev.json says about the chain. */
-const onChain = (chain: DevelopmentChain) => ({
+const onChain = (chain: DevelopmentChain, baseUrl: string) => ({
   chain: {
     rpc_url: chain.rpcUrl,
     chain_id: chain.chainId,
@@ -152,6 +153,7 @@ const onChain = (chain: DevelopmentChain) => ({
     recipient_address: chain.recipientAddress,
   },
   axon: { chain_id: chain.chainId, pay_to_address: chain.recipientAddress },
+  x402: topUpEntries(chain, baseUrl),
   payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
 })
 
@@ -173,12 +175,14 @@ function withChain(
         ...config.payments,
         assets: { ...config.payments.assets, [chain.assetId]: asset },
         axon: developmentCoin(chain),
+        x402: config.payments.x402 ?? developmentTopUps(chain),
       },
     },
     secrets: {
       ...secrets,
       rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] },
       axon: { rpcUrls: [chain.rpcUrl], rateUrls: [] },
+      relayerKey: secrets.relayerKey ?? chain.relayer.privateKey,
     },
   }
 }

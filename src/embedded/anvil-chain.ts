@@ -22,6 +22,8 @@ export interface DevelopmentChain {
   readonly payers: readonly DevelopmentWallet[]
   /** True when this start made it: there was no chain in the folder. */
   readonly isNew: boolean
+  /** Sends what others signed, and pays the gas. */
+  readonly relayer: DevelopmentWallet
   rpc: RunningAnvil['rpc']
   /** Ends the chain and keeps its blocks for the next start. */
   stop(): Promise<void>
@@ -50,13 +52,18 @@ const PORT = 28_545
 const MINING: Mining = { kind: 'steady', seconds: 2 }
 
 // The accounts of the mnemonic "test test … junk", which every Ethereum development chain funds and everyone knows.
-// 0 is the owner, 1 the Agent (src/development/economy.ts), 2 the recipient, 3 the token's owner, 5 to 9 the payers.
+// 0 is the owner, 1 the Agent (src/development/economy.ts), 2 the recipient, 3 the token's owner, 4 the relayer,
+// 5 to 9 the payers.
 const OWNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const AGENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const RECIPIENT = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const TOKEN_OWNER = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 /** The first contract that TOKEN_OWNER makes. */
 const TOKEN = '0x057ef64E23666F000b34aE31332854aCBd1c8544'
+const RELAYER: DevelopmentWallet = {
+  address: '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65',
+  privateKey: '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a',
+}
 const payers: readonly DevelopmentWallet[] = [
   {
     address: '0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc',
@@ -116,6 +123,7 @@ export async function startDevelopmentChain(options: DevelopmentChainOptions): P
     recipientAddress: RECIPIENT,
     payers,
     isNew,
+    relayer: RELAYER,
     rpc,
     stop,
     exited,

@@ -25,8 +25,10 @@ import { ownerCommands } from './owner.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
 import { reconcileCommands } from './reconcile.ts'
+import { refundCommands } from './refund.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
+import { x402Commands } from './x402.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -51,10 +53,12 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   ownerCommands,
   creditsCommands,
   holdCommands,
+  refundCommands,
   pricesCommands,
   auditCommands,
   auditLogCommands,
   signingKeyCommands,
+  x402Commands,
 ]
 
 /** The pepper of the terminals below. */

@@ -39,7 +39,10 @@ export async function joinTransfers(
     await whileSeen(deps, transfer, (tx, locked) => decide(deps, tx, watched, locked)).catch(onTrouble)
 }
 
-/** Works on a transfer whose row is locked and as it was read. undefined: another process was faster, or is at it. */
+/**
+ * Works on a transfer whose row is locked and as it was read, and that no x402 payment claims. undefined: another
+ * process was faster or is at it, or the other rail has it.
+ */
 function whileSeen<T>(
   { db }: WatcherDeps,
   transfer: store.Transfer,
@@ -47,7 +50,11 @@ function whileSeen<T>(
 ): Promise<T | undefined> {
   return db.transaction().execute(async (tx) => {
     const locked = await store.lockTransfer(tx, transfer)
-    return locked && work(tx, locked)
+    const otherRail = locked && (await store.otherRail(tx, locked))
+    if (!locked || otherRail === 'open') return undefined
+    if (otherRail === undefined) return work(tx, locked)
+    await store.mark(tx, locked, { state: 'credited', note: 'an x402 payment' })
+    return undefined
   })
 }
 

@@ -218,6 +218,20 @@ export function lockTransfer(tx: Tx, seen: Transfer): Promise<Transfer | undefin
     .executeTakeFirst()
 }
 
+/**
+ * Whether a transfer is an x402 payment's: `credited` for one, or `open`, because one of exactly these terms is under way
+ * and says soon whether this is it. Such a transfer is no order's, and nobody has to look at it.
+ */
+export async function otherRail(tx: Tx, transfer: Transfer): Promise<'credited' | 'open' | undefined> {
+  const { rows } = await sql<{ credited: boolean }>`
+    select grant_id is not null as credited from x402_payments
+    where (chain_id = ${transfer.chain_id} and tx_hash = ${transfer.tx_hash} and log_position = ${transfer.log_position} and grant_id is not null)
+       or (chain_id = ${transfer.chain_id} and payer = ${transfer.payer} and token_address = ${transfer.token_address}
+         and recipient_address = ${transfer.recipient} and amount_micro = ${transfer.amount} and status in ('awaiting_settlement', 'pending'))
+    order by grant_id is not null desc limit 1`.execute(tx)
+  return rows[0] && (rows[0].credited ? 'credited' : 'open')
+}
+
 /** What becomes of a locked transfer. */
 export async function mark(
   tx: Tx,
