@@ -20,8 +20,9 @@ import { createLimiter } from '../limits/limiter.ts'
 import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { sampleAxon } from './axon-metrics.ts'
-import { createMetrics, type Metrics, sampleOffer, samplePayments, sampleX402 } from './metrics.ts'
+import { createMetrics, type Metrics, samplePayments, sampleX402 } from './metrics.ts'
 import { type Offer, openOffer, type Reloaded } from './offer.ts'
+import { sampleOffer } from './offer-metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
 import { openX402, type X402 } from './x402.ts'
@@ -130,9 +131,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     payments,
     x402,
     offer,
-    providers: offer.providers,
-    models: offer.models,
-    mediaModels: offer.mediaModels,
+    ...sold(offer),
     guardedFetch: createGuardedFetch({
       ...config.outgoing,
       connectionsPerOrigin: FOREIGN_CONNECTIONS,
@@ -157,6 +156,9 @@ async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']
   await pool.end()
   throw new StartRefused(problems.join('\n'))
 }
+
+/** What slices ask of the offer by itself. */
+const sold = ({ providers, models, mediaModels }: Offer) => ({ providers, models, mediaModels })
 
 /** What is sold, watched by metrics and log. */
 async function openOfferOf(

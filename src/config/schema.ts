@@ -293,10 +293,7 @@ export type ConfigurationFile = Static<typeof ConfigurationFile>
 /** farebox.yaml as an editor checks it: like ConfigurationFile, but what has a default is not required. */
 export function publishedSchema(): SchemaNode {
   return {
-    ...({
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      title: 'farebox.yaml',
-    } as SchemaNode),
+    ...({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'farebox.yaml' } as SchemaNode),
     ...withoutDefaultsRequired(ConfigurationFile as SchemaNode),
   }
 }
