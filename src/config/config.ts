@@ -123,15 +123,8 @@ export function loadConfig({
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
   const parts = [file, providers, models, media, payments, axon, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
-  problems.push(
-    ...contradictions({
-      mode,
-      host,
-      environment,
-      file,
-      mentioned: new Set(problems.map(({ where }) => where)),
-    }),
-  )
+  const mentioned = new Set(problems.map(({ where }) => where))
+  problems.push(...contradictions({ mode, host, environment, file, mentioned }))
   if (problems.length > 0) throw new ConfigurationFault(problems)
 
   const config: Config = {
