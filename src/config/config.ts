@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { type AxonSecrets, readAxon } from './axon.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
 import { type CheckedFile, readConfigurationFile } from './file.ts'
+import { type Limits, readLimits } from './limits.ts'
 import { type MediaModelConfig, readMediaModels } from './media-models.ts'
 import { type ModelConfig, readModels } from './models.ts'
 import { type OidcConfig, readOidc } from './oidc.ts'
@@ -48,21 +49,6 @@ export interface Config {
   readonly limits: Limits
 }
 
-/** What bounds the load one server takes. */
-export interface Limits {
-  readonly requestsPerMinutePerCredential: number
-  readonly authRequestsPerMinutePerAddress: number
-  readonly topupRequestsPerMinutePerAddress: number
-  /** undefined: no bound but memory. */
-  readonly concurrentStreams: number | undefined
-  readonly queueOperationsMax: number
-  readonly bodyBytes: number
-  readonly chatBodyBytes: number
-  readonly mediaBodyBytes: number
-  /** Worked on at once by one process. */
-  readonly concurrentTasks: number
-}
-
 /** What must never be logged, shown or stored. Kept apart from Config so that no dump of settings can hold it. */
 export interface Secrets {
   /** undefined in development: the embedded database. */
@@ -85,12 +71,6 @@ export interface Secrets {
 
 /** The configuration file that comes with the package: the demo provider and its models. */
 export const packagedConfigurationFile = fileURLToPath(new URL('../../farebox.yaml', import.meta.url))
-
-/** Requests per minute where the file says nothing (decisions 0): what a public server takes, and what a developer's own machine takes. */
-const requestsPerMinute = {
-  production: { credential: 600, auth: 60, topup: 10 },
-  development: { credential: 60_000, auth: 60_000, topup: 60_000 },
-} as const satisfies Record<Mode, object>
 
 /**
  * Reads environment and configuration file into the settings of a server. `now` decides which prices are in force.
@@ -149,17 +129,33 @@ export function loadConfig({
     outgoing: results.outgoing,
     limits: readLimits(file, mode),
   }
-  const secrets: Secrets = {
+  return {
+    config: deeplyFrozen(config),
+    secrets: Object.freeze(gathered(environment, { providers, payments, axon, oidc, results })),
+  }
+}
+
+/** The secrets of all parts, in one place. */
+function gathered(
+  environment: Environment,
+  parts: {
+    readonly providers: Pick<ReturnType<typeof readProviders>, 'providerKeys' | 'callbackSecrets'>
+    readonly payments: Pick<ReturnType<typeof readPayments>, 'rpcUrls'>
+    readonly axon: Pick<ReturnType<typeof readAxon>, 'secrets'>
+    readonly oidc: Pick<ReturnType<typeof readOidc>, 'clientSecrets'>
+    readonly results: Pick<ReturnType<typeof readResults>, 'accessKey'>
+  },
+): Secrets {
+  return {
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
-    providerKeys: providers.providerKeys,
-    callbackSecrets: providers.callbackSecrets,
-    rpcUrls: payments.rpcUrls,
-    axon: axon.secrets,
-    oidcClientSecrets: oidc.clientSecrets,
-    resultsKey: results.accessKey,
+    providerKeys: parts.providers.providerKeys,
+    callbackSecrets: parts.providers.callbackSecrets,
+    rpcUrls: parts.payments.rpcUrls,
+    axon: parts.axon.secrets,
+    oidcClientSecrets: parts.oidc.clientSecrets,
+    resultsKey: parts.results.accessKey,
   }
-  return { config: deeplyFrozen(config), secrets: Object.freeze(secrets) }
 }
 
 function openConfigurationFile(environment: Environment, readFile: ReadFile): { path: string; text: string } | Problem {
@@ -258,22 +254,6 @@ function demoOffers(file: CheckedFile): Problem[] {
         fix,
       })),
   ]
-}
-
-function readLimits(file: CheckedFile, mode: Mode): Limits {
-  const { limits } = file.content
-  const fallback = requestsPerMinute[mode]
-  return {
-    requestsPerMinutePerCredential: limits.requests_per_minute_per_credential ?? fallback.credential,
-    authRequestsPerMinutePerAddress: limits.auth_requests_per_minute_per_address ?? fallback.auth,
-    topupRequestsPerMinutePerAddress: limits.topup_requests_per_minute_per_address ?? fallback.topup,
-    concurrentStreams: limits.concurrent_streams,
-    queueOperationsMax: limits.queue_operations_max,
-    bodyBytes: limits.body_bytes,
-    chatBodyBytes: limits.chat_body_bytes,
-    mediaBodyBytes: limits.media_body_bytes,
-    concurrentTasks: limits.concurrent_tasks,
-  }
 }
 
 /** How this machine reaches a server on `host`; undefined while the port is not known. */

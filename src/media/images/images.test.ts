@@ -6,12 +6,15 @@ const media = scriptedMedia()
 const { mock, backup } = media
 let app: TestApp
 let person: Person
+const OPEN = 'select id from tasks where completed_at is null'
 
 beforeAll(async () => {
   app = await startTestApp({ mediaModels: MEDIA_MODELS, media: media.parts })
 })
 afterAll(() => app.stop())
 beforeEach(async () => {
+  // what the test before left undone would be counted here
+  await until(async () => (await app.database.sql(OPEN)).length === 0, 'nothing is left undone')
   person = await app.person()
   mock.eager = true
   mock.script = undefined

@@ -8,12 +8,15 @@ const media = scriptedMedia()
 const { mock } = media
 let app: TestApp
 let person: Person
+const OPEN = 'select id from tasks where completed_at is null'
 
 beforeAll(async () => {
   app = await startTestApp({ mediaModels: MEDIA_MODELS, media: media.parts })
 })
 afterAll(() => app.stop())
 beforeEach(async () => {
+  // what the test before left undone would be counted here
+  await until(async () => (await app.database.sql(OPEN)).length === 0, 'nothing is left undone')
   person = await app.person()
   Object.assign(mock, { eager: false, findable: false, script: undefined })
   for (const seen of [mock.submissions, mock.polls, mock.cancels]) seen.length = 0

@@ -26,11 +26,7 @@ export function startTaskWorker(deps: TaskDeps, concurrency: number): TaskWorker
   let again = false
   let stopped = false
 
-  const renewing = setInterval(() => {
-    if (working.size === 0) return
-    const lease = { processId: deps.processId, ids: [...working.keys()], leaseMs: deps.pace.leaseMs }
-    renew(deps.db, lease).catch((error: unknown) => deps.onTrouble('leases of tasks cannot be renewed', error))
-  }, deps.pace.leaseMs / 3)
+  const renewing = setInterval(() => renewLeases(deps, [...working.keys()]), deps.pace.leaseMs / 3)
 
   async function work(claimed: Claimed): Promise<void> {
     const { id } = claimed.task
@@ -89,4 +85,11 @@ export function startTaskWorker(deps: TaskDeps, concurrency: number): TaskWorker
       clearInterval(renewing)
     },
   }
+}
+
+function renewLeases({ db, processId, pace, onTrouble }: TaskDeps, ids: readonly string[]): void {
+  if (ids.length === 0) return
+  renew(db, { processId, ids, leaseMs: pace.leaseMs }).catch((error: unknown) =>
+    onTrouble('leases of tasks cannot be renewed', error),
+  )
 }
