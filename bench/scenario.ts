@@ -12,6 +12,8 @@ export interface Contender {
   readonly accounts: number
   /** Whether the database has the calls of `--rows` in it; only for farebox. */
   readonly history: boolean
+  /** Whether the server watches a chain on which somebody pays all the time; only for farebox. */
+  readonly payments?: true
 }
 
 /** What one measurement of a contender found, by the column of the table. */

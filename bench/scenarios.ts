@@ -211,6 +211,27 @@ export const scenarios: readonly Scenario[] = [
       },
     ],
   },
+  {
+    name: 'watcher',
+    title: `Plain calls, ${CONNECTIONS} connections: nobody pays, or a payment a second is watched for and credited`,
+    profile: 'mock-0ms',
+    stream: false,
+    contenders: [
+      { name: 'at rest', side: 'farebox', accounts: 1, history: false },
+      { name: 'watching', side: 'farebox', accounts: 1, history: false, payments: true },
+    ],
+    columns: [...loadColumns, 'payments'],
+    measure: underLoad,
+    goals: [
+      {
+        what: 'calls while payments are watched / without',
+        value: ratio('calls/s', 'watching', 'at rest'),
+        bound: { atLeast: 0.95 },
+        judgedBy: 'median',
+        unit: '',
+      },
+    ],
+  },
 ]
 
 async function underLoad({ load, target, seconds }: Tools): Promise<Measured> {

@@ -10,6 +10,7 @@ import { accountCommands } from './operator/account.ts'
 import { auditCommands } from './operator/audit.ts'
 import { auditLogCommands } from './operator/audit-log.ts'
 import { axonCommands } from './operator/axon.ts'
+import { chainCommands } from './operator/chain.ts'
 import { configCommands } from './operator/config.ts'
 import { creditsCommands } from './operator/credits.ts'
 import { doctorCommands } from './operator/doctor.ts'
@@ -20,9 +21,11 @@ import { ownerCommands } from './operator/owner.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { reconcileCommands } from './operator/reconcile.ts'
+import { refundCommands } from './operator/refund.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
+import { x402Commands } from './operator/x402.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -91,14 +94,17 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
   reconcileCommands,
   reviewCommands,
+  chainCommands,
   axonCommands,
   ownerCommands,
   creditsCommands,
   holdCommands,
+  refundCommands,
   pricesCommands,
   auditCommands,
   auditLogCommands,
   signingKeyCommands,
+  x402Commands,
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

@@ -90,6 +90,8 @@ export interface TestAppOptions {
   /** YAML under `media_models:`, and what those models are made with. */
   readonly mediaModels?: string
   readonly media?: MediaParts
+  /** YAML to put under `payments.assets:`, in one line. */
+  readonly assets?: string
   /** Put a line between server and database that can be cut. */
   readonly databaseThroughProxy?: boolean
 }
@@ -97,7 +99,11 @@ export interface TestAppOptions {
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
 
-const configuration = (mock: string, backup: string, { limits, models, mediaModels }: TestAppOptions): string => `
+const configuration = (
+  mock: string,
+  backup: string,
+  { limits, models, mediaModels, assets }: TestAppOptions,
+): string => `
 allow_demo: true
 providers:
   demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
@@ -126,6 +132,7 @@ models:
 ${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
 ${mediaModels ? `media_models:${mediaModels}` : ''}
 limits: { ${limits ?? ''} }
+payments: { assets: { ${assets ?? ''} } }
 `
 
 const demoModel = (name: string): string => `  - id: demo-${name}

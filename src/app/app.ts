@@ -50,6 +50,7 @@ export async function createApp(around: Surroundings): Promise<App> {
       closing = true
       await finishCalls(server, core, media, drainMs)
       await upkeep.stop()
+      await core.x402.stop()
       await core.payments.stop()
       await core.applier.drained(PATIENCE_MS)
       await processes

@@ -13,7 +13,9 @@ import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { microcredits } from '../kernel/money.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
+import { setBalanceLow } from '../ledger/balance-low.ts'
 import { heldByState } from '../ledger/held.ts'
 import { createHoldIds } from '../ledger/hold-ids.ts'
 import { openLane } from '../ledger/lane.ts'
@@ -21,12 +23,14 @@ import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
+import { contextTokens } from '../payments/context/tokens.ts'
 import { createProvider } from '../providers/index.ts'
 import type { ChatProvider } from '../providers/provider.ts'
 import { sampleAxon } from './axon-metrics.ts'
-import { createMetrics, type Metrics, samplePayments } from './metrics.ts'
+import { createMetrics, type Metrics, samplePayments, sampleX402 } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
+import { openX402, type X402 } from './x402.ts'
 
 /** What the slices stand on, opened once for each process. */
 export interface Core {
@@ -40,6 +44,7 @@ export interface Core {
   readonly authenticator: ReturnType<typeof createAuthenticator>
   readonly limits: RequestLimits
   readonly payments: Payments
+  readonly x402: X402
   readonly providers: Readonly<Record<string, ChatProvider>>
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly mediaModels: () => ReadonlyMap<string, MediaModelConfig>
@@ -82,6 +87,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   await refuseUnfitDatabase(pool)
   const tokens = createTokens({ keyring: await openKeyring({ db, random, clock, pepper: around.pepper }), clock })
 
+  await setBalanceLow(db, microcredits(config.balanceLowMicro))
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
   const metrics: Metrics = createMetrics({
@@ -102,7 +108,14 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const models = new Map(config.models.map((model) => [model.id, model]))
   const mediaModels = new Map(config.mediaModels.map((model) => [model.id, model]))
   const payments = openPayments(around, db, onTrouble)
-  samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
+  samplePayments(metrics.registry, {
+    reports: payments.reports,
+    status: payments.watcher.status,
+    queue: payments.queue,
+    now: clock.now,
+  })
+  const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
+  sampleX402(metrics.registry, x402.status)
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,
@@ -121,6 +134,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     }),
     limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
     payments,
+    x402,
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
     mediaModels: () => mediaModels,

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Metrics } from './metrics.ts'
 import type { Payments } from './payments.ts'
+import type { X402 } from './x402.ts'
 
 /** What is asked when the server is asked how it is. */
 export interface HealthDeps {
@@ -13,6 +14,7 @@ export interface HealthDeps {
   readonly closing: () => boolean
   readonly ledgerFailing: () => boolean
   readonly payments: Pick<Payments, 'watcher' | 'reports' | 'axon'>
+  readonly x402: Pick<X402, 'status'>
   /** False where /metrics has a port of its own. */
   readonly serveMetrics: boolean
 }
@@ -51,6 +53,8 @@ export function healthRoutes(deps: HealthDeps): Route[] {
         const ready = Object.values(checks).every((check) => check.ok)
         // what is wrong with payments is said, and keeps nobody from calling models
         Object.assign(checks, await paymentChecks(deps.payments))
+        const topUps = await deps.x402.status().catch(() => undefined)
+        if (topUps) checks.x402 = { ok: topUps.ok, detail: topUps.detail }
         return reply
           .code(ready ? 200 : 503)
           .header('cache-control', 'no-store')
@@ -88,7 +92,8 @@ async function paymentChecks({
   axon,
 }: HealthDeps['payments']): Promise<Record<string, { ok: boolean; detail?: string }>> {
   const chains = watcher.status().map((chain) => {
-    const detail = chain.trouble ?? `${chain.behind} blocks behind`
+    const trouble = chain.stopped ? `stopped: ${chain.trouble}` : chain.trouble
+    const detail = trouble ?? `${chain.behind} blocks behind`
     return [`chain_${chain.chainId}`, { ok: chain.healthy, detail }] as const
   })
   const compared = await reports().catch(() => [])

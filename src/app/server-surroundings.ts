@@ -9,7 +9,14 @@ export interface Surroundings {
   readonly config: Config
   readonly secrets: Pick<
     Secrets,
-    'rpcUrls' | 'axon' | 'providerKeys' | 'callbackSecrets' | 'oidcClientSecrets' | 'resultsKey'
+    | 'rpcUrls'
+    | 'axon'
+    | 'providerKeys'
+    | 'callbackSecrets'
+    | 'oidcClientSecrets'
+    | 'resultsKey'
+    | 'relayerKey'
+    | 'facilitatorKey'
   >
   readonly databaseUrl: string
   readonly pepper: Buffer

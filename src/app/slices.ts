@@ -1,6 +1,8 @@
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
+import { refundRoutes } from '../billing/refunds/routes.ts'
+import { settlementRoutes } from '../billing/settlements/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
 import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
@@ -25,6 +27,7 @@ import { contextTokens } from '../payments/context/tokens.ts'
 import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
+import { x402Routes } from '../payments/x402/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
 import type { Media } from './media.ts'
@@ -39,6 +42,10 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
+  const paymentHint = (shortfallMicro: bigint) => ({
+    topup_url: `${publicUrl()}/topup`,
+    ...paymentObject(chains, shortfallMicro),
+  })
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -58,16 +65,19 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...x402Routes({ db, publicUrl, topUps: core.x402.topUps, authenticate: core.authenticator.authenticate }),
     ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
+    ...settlementRoutes({ db, paymentHint }),
+    ...refundRoutes(core),
     ...usageRoutes({ db, clock }),
     ...modelsRoutes({ models: core.models, mediaModels: core.mediaModels, clock }),
     ...media.routes,
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: paymentHint(core, publicUrl),
+      paymentHint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -84,6 +94,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
       closing: core.closing,
       ledgerFailing: () => core.applier.failing,
       payments: core.payments,
+      x402: core.x402,
       serveMetrics: config.metricsPort === undefined,
     }),
   ]

@@ -12,6 +12,7 @@ import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
 import { type AccessKey, type OutgoingConfig, type ResultsConfig, readResults } from './results.ts'
+import { readX402, relayerProblems } from './x402.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -46,6 +47,8 @@ export interface Config {
   readonly oidc: OidcConfig
   readonly results: ResultsConfig
   readonly outgoing: OutgoingConfig
+  /** Below which balance an account is told, in microcredits; 0 tells nobody. */
+  readonly balanceLowMicro: bigint
   readonly limits: Limits
 }
 
@@ -67,6 +70,9 @@ export interface Secrets {
   readonly oidcClientSecrets: Readonly<Record<string, string>>
   /** undefined: results are kept in the data folder. */
   readonly resultsKey: AccessKey | undefined
+  /** The private key of the account that sends x402 payments. */
+  readonly relayerKey: string | undefined
+  readonly facilitatorKey: string | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -98,10 +104,11 @@ export function loadConfig({
   const media = readMediaModels(file, now)
   const payments = readPayments(file, raw, readFile)
   const axon = readAxon(file, raw, readFile)
+  const x402 = readX402(file, raw, readFile)
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, media, payments, axon, oidc, results]
+  const parts = [file, providers, models, media, payments, axon, x402, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
   const mentioned = new Set(problems.map(({ where }) => where))
   problems.push(...contradictions({ mode, host, environment, file, mentioned }))
@@ -123,15 +130,16 @@ export function loadConfig({
     providers: providers.providers,
     models: models.models,
     mediaModels: media.mediaModels,
-    payments: { ...payments.payments, axon: axon.axon },
+    payments: { ...payments.payments, axon: axon.axon, x402: x402.settings },
     oidc: oidc.oidc,
     results: results.results,
     outgoing: results.outgoing,
+    balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     limits: readLimits(file, mode),
   }
   return {
     config: deeplyFrozen(config),
-    secrets: Object.freeze(gathered(environment, { providers, payments, axon, oidc, results })),
+    secrets: Object.freeze(gathered(environment, { providers, payments, axon, x402, oidc, results })),
   }
 }
 
@@ -142,6 +150,7 @@ function gathered(
     readonly providers: Pick<ReturnType<typeof readProviders>, 'providerKeys' | 'callbackSecrets'>
     readonly payments: Pick<ReturnType<typeof readPayments>, 'rpcUrls'>
     readonly axon: Pick<ReturnType<typeof readAxon>, 'secrets'>
+    readonly x402: Pick<ReturnType<typeof readX402>, 'facilitatorKey'>
     readonly oidc: Pick<ReturnType<typeof readOidc>, 'clientSecrets'>
     readonly results: Pick<ReturnType<typeof readResults>, 'accessKey'>
   },
@@ -155,6 +164,8 @@ function gathered(
     axon: parts.axon.secrets,
     oidcClientSecrets: parts.oidc.clientSecrets,
     resultsKey: parts.results.accessKey,
+    relayerKey: environment.FAREBOX_RELAYER_KEY,
+    facilitatorKey: parts.x402.facilitatorKey,
   }
 }
 
@@ -230,6 +241,8 @@ function contradictions({ mode, host, environment, file, mentioned }: Situation)
       'Set it once to the output of `openssl rand -hex 32`, or FAREBOX_KEY_PEPPER_FILE, and keep it.',
     )
   }
+  for (const { where, problem, fix } of relayerProblems(file, environment.FAREBOX_RELAYER_KEY))
+    refuse(where, problem, fix)
   if (!file.content.allow_demo) problems.push(...demoOffers(file))
   return problems
 }

@@ -22,16 +22,22 @@ export function describeConfig(config: Config, secrets: Secrets): string {
   const identityProviders = Object.entries(config.oidc.providers).map(
     ([name, provider]) => [name, { ...provider, clientSecret: shown(secrets.oidcClientSecrets[name]) }] as const,
   )
+  const { x402 } = config.payments
   const settings = {
     ...config,
     providers: Object.fromEntries(providers),
     payments: {
       assets: Object.fromEntries(assets),
+      x402: x402 && { ...x402, facilitatorKey: shown(secrets.facilitatorKey) },
       ...(config.payments.axon && { axon: { ...config.payments.axon, ...describedAxon(secrets) } }),
     },
     oidc: { ...config.oidc, providers: Object.fromEntries(identityProviders) },
   }
-  const hidden = { databaseUrl: shown(secrets.databaseUrl), keyPepper: shown(secrets.keyPepper) }
+  const hidden = {
+    databaseUrl: shown(secrets.databaseUrl),
+    keyPepper: shown(secrets.keyPepper),
+    relayerKey: shown(secrets.relayerKey),
+  }
   return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })
 }
 

@@ -61,6 +61,7 @@ function usable(value: unknown): ConfigurationFile {
     oidc: part('oidc', { providers: {}, require_invitation: false }),
     results: part('results', { keep_days: 1, image_bytes_max: 1, video_bytes_max: 1, fetch_timeout_ms: 1 }),
     outgoing: part('outgoing', {}),
+    credits: part('credits', { balance_low_micro: 0 }),
     limits: part('limits', {
       queue_operations_max: 1,
       body_bytes: 1,

@@ -52,6 +52,8 @@ export type Numeric = ColumnType<string, number | string, number | string>;
 
 export type OrderStatus = "completed" | "confirming" | "expired" | "pending" | "review_required";
 
+export type RefundDecision = "approved" | "rejected";
+
 export type ResolutionKind = "captured" | "voided";
 
 export type TaskAttemptState = "accepted" | "ended" | "intended" | "lost" | "refused";
@@ -60,9 +62,11 @@ export type TaskState = "canceled" | "fail" | "generating" | "queuing" | "succes
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
-export type TransferKind = "capture" | "expiry" | "grant" | "refund";
+export type TransferKind = "capture" | "expiry" | "grant" | "refund" | "reversal";
 
 export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
+
+export type X402Status = "awaiting_settlement" | "credited" | "failed" | "pending" | "review_required";
 
 export interface Accounts {
   account_type: AccountType;
@@ -203,8 +207,15 @@ export interface AxonReconciliations {
   sent_count: bigint;
 }
 
+export interface BalanceThresholds {
+  account_id: bigint;
+  below_micro: bigint;
+  changed_at: Generated<Timestamp>;
+}
+
 export interface Buckets {
   account_id: bigint;
+  closed_at: Timestamp | null;
   created_at: Generated<Timestamp>;
   expires_at: Timestamp | null;
   held_micro: Generated<bigint>;
@@ -244,8 +255,29 @@ export interface ChainCursors {
   hash: string;
   head_at: Timestamp;
   head_block: bigint;
+  rewound_at: Timestamp | null;
+  rewound_to: bigint | null;
   safe_block: bigint;
+  stopped: string | null;
+  stopped_at: Timestamp | null;
   updated_at: Generated<Timestamp>;
+}
+
+export interface ChainLeases {
+  behind: bigint;
+  chain_id: bigint;
+  healthy: boolean;
+  holder: string;
+  read_at: Timestamp | null;
+  trouble: string | null;
+  until: Timestamp;
+}
+
+export interface ChainReads {
+  chain_id: bigint;
+  read_to: bigint;
+  recipient: string;
+  token_address: string;
 }
 
 export interface ChainReceipts {
@@ -326,6 +358,7 @@ export interface HoldAllocations {
 export interface HoldFlags {
   actual_micro: bigint | null;
   detail: string;
+  evidence: Json | null;
   flag: HoldFlag;
   flagged_at: Generated<Timestamp>;
   hold_id: bigint;
@@ -363,6 +396,12 @@ export interface Holds {
   wanted_micro: bigint;
 }
 
+export interface HoldsWithoutAllocations {
+  hold_id: bigint;
+  noted_at: Generated<Timestamp>;
+  reason: string;
+}
+
 export interface IdempotencyKeys {
   account_id: bigint;
   body: string | null;
@@ -387,6 +426,11 @@ export interface Invitations {
   note: Generated<string>;
   revoked_at: Timestamp | null;
   uses: Generated<number>;
+}
+
+export interface LedgerSettings {
+  balance_low_micro: Generated<bigint>;
+  only_row: Generated<boolean>;
 }
 
 export interface OrderAttempts {
@@ -437,6 +481,7 @@ export interface Orders {
   rate_ppm: bigint;
   received_micro: bigint | null;
   recipient_address: string;
+  review_hold_id: bigint | null;
   review_opened_at: Timestamp | null;
   review_reason: string | null;
   review_resolution: string | null;
@@ -498,6 +543,7 @@ export interface Processes {
   id: Generated<bigint>;
   oldest_hold_id: Generated<bigint>;
   pid: number;
+  reaped_at: Timestamp | null;
   started_at: Generated<Timestamp>;
 }
 
@@ -517,7 +563,48 @@ export interface Reconciliations {
   drift: Numeric;
   id: Generated<bigint>;
   received: Numeric;
+  recipients: string | null;
   unmatched: Numeric;
+}
+
+export interface RefundDecisions {
+  decided_at: Generated<Timestamp>;
+  decided_by: string;
+  decision: RefundDecision;
+  reason: string;
+  refund_id: bigint;
+}
+
+export interface Refunds {
+  account_id: bigint;
+  amount_micro: bigint;
+  call_id: bigint;
+  created_at: Generated<Timestamp>;
+  id: Generated<bigint>;
+  is_verified: boolean;
+  reason: string;
+}
+
+export interface RelayerLanes {
+  address: string;
+  chain_id: bigint;
+  next_nonce: bigint;
+}
+
+export interface RelayerTransactions {
+  address: string;
+  chain_id: bigint;
+  closed_at: Timestamp | null;
+  created_at: Timestamp;
+  gas_limit: bigint;
+  id: Generated<bigint>;
+  max_fee_wei: Numeric;
+  nonce: bigint;
+  payment_id: bigint;
+  priority_fee_wei: Numeric;
+  raw: string;
+  sent_at: Timestamp | null;
+  tx_hash: string;
 }
 
 export interface Sessions {
@@ -530,6 +617,19 @@ export interface Sessions {
   last_used_at: Generated<Timestamp>;
   revoked_at: Timestamp | null;
   sid: string;
+}
+
+export interface SettlementAuthorizations {
+  amount_micro: bigint;
+  authorized_at: Generated<Timestamp>;
+  authorized_by: bigint;
+  hold_id: bigint;
+  payer_account_id: bigint;
+}
+
+export interface SettlementParties {
+  account_id: bigint;
+  settlement_id: bigint;
 }
 
 export interface Settlements {
@@ -627,6 +727,46 @@ export interface Transfers {
   refund_id: bigint | null;
 }
 
+export interface X402Events {
+  at: Timestamp;
+  data: Generated<Json>;
+  event: string;
+  from_status: X402Status | null;
+  n: number;
+  payment_id: bigint;
+  to_status: X402Status;
+}
+
+export interface X402Payments {
+  account_id: bigint;
+  amount_micro: bigint;
+  asset_id: string;
+  block: bigint | null;
+  chain_id: bigint;
+  created_at: Timestamp;
+  credit_micro: bigint;
+  credited_at: Timestamp | null;
+  final_at: Timestamp | null;
+  grant_id: bigint | null;
+  id: Generated<bigint>;
+  log_position: number | null;
+  next_look_at: Timestamp;
+  nonce: string;
+  payer: string;
+  rate_ppm: bigint;
+  reason: string | null;
+  recipient_address: string;
+  request_id: string;
+  settler: string;
+  signature: string;
+  status: Generated<X402Status>;
+  token_address: string;
+  tx_hash: string | null;
+  valid_after: bigint;
+  valid_before: bigint;
+  x402_version: number;
+}
+
 export interface DB {
   account_wallets: AccountWallets;
   accounts: Accounts;
@@ -639,11 +779,14 @@ export interface DB {
   axon_quotes: AxonQuotes;
   axon_rates: AxonRates;
   axon_reconciliations: AxonReconciliations;
+  balance_thresholds: BalanceThresholds;
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
   chain_blocks: ChainBlocks;
   chain_cursors: ChainCursors;
+  chain_leases: ChainLeases;
+  chain_reads: ChainReads;
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
   challenges: Challenges;
@@ -654,8 +797,10 @@ export interface DB {
   hold_flags: HoldFlags;
   hold_resolutions: HoldResolutions;
   holds: Holds;
+  holds_without_allocations: HoldsWithoutAllocations;
   idempotency_keys: IdempotencyKeys;
   invitations: Invitations;
+  ledger_settings: LedgerSettings;
   order_attempts: OrderAttempts;
   order_events: OrderEvents;
   order_hashes: OrderHashes;
@@ -668,7 +813,13 @@ export interface DB {
   processes: Processes;
   rate_limit_windows: RateLimitWindows;
   reconciliations: Reconciliations;
+  refund_decisions: RefundDecisions;
+  refunds: Refunds;
+  relayer_lanes: RelayerLanes;
+  relayer_transactions: RelayerTransactions;
   sessions: Sessions;
+  settlement_authorizations: SettlementAuthorizations;
+  settlement_parties: SettlementParties;
   settlements: Settlements;
   signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
@@ -676,4 +827,6 @@ export interface DB {
   task_uploads: TaskUploads;
   tasks: Tasks;
   transfers: Transfers;
+  x402_events: X402Events;
+  x402_payments: X402Payments;
 }

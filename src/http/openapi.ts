@@ -69,6 +69,7 @@ function operation(route: Route, id: string, schemas: Map<string, unknown>): Jso
     ...(route.description ? { description: route.description } : {}),
     tags: [route.tag],
     ...(route.extension ? { 'x-extension': true } : {}),
+    ...route.openApi,
     security: security[route.access],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body && route.method !== 'GET' ? { requestBody: requestBody(route, schemas) } : {}),
@@ -103,9 +104,17 @@ function parametersOf(route: Route, schemas: Map<string, unknown>): Json[] {
 
 /** A route that can refuse a repeat takes the key that names one, unless its body already does. */
 function headerParameters(route: Route): Json[] {
+  const own = Object.entries(route.requestHeaders ?? {}).map(([name, text]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description: text,
+    schema: { type: 'string' },
+  }))
   const inBody = Object.hasOwn((route.body as { properties?: object })?.properties ?? {}, 'idempotency_key')
-  if (inBody || !route.refuses.includes('idempotency_conflict')) return []
+  if (inBody || !route.refuses.includes('idempotency_conflict')) return own
   return [
+    ...own,
     {
       name: 'Idempotency-Key',
       in: 'header',

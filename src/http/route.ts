@@ -49,6 +49,12 @@ export interface Route {
   readonly limit?: 'auth' | 'topup' | 'unlimited'
   /** True for endpoints that the spec does not have (decisions: marked +). */
   readonly extension?: boolean
+  /** True where pages of any origin may call: OPTIONS is answered then, and the headers of payments can be read. */
+  readonly cors?: boolean
+  /** Request headers that mean something here, each with what it is for. Shown in the OpenAPI document. */
+  readonly requestHeaders?: Readonly<Record<string, string>>
+  /** Further members of the operation in the OpenAPI document. */
+  readonly openApi?: Readonly<Record<string, unknown>>
   readonly params?: TSchema
   readonly query?: TSchema
   /** The body; unknown members are refused. Absent: the endpoint takes none, and a body is refused unless empty. */

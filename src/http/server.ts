@@ -146,6 +146,7 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
     // before the body is read: a stranger's body is not worth parsing
     onRequest: async (request, reply) => {
       request.route_ = declared
+      if (declared.cors) reply.headers(anyOrigin)
       request.caller_ = await callerOf(request, declared.access, options.authenticator)
       await options.admit?.(request, declared, request.caller_, reply)
       if (declared.access === 'session' && request.caller_?.credential.kind !== 'session')
@@ -180,6 +181,20 @@ async function callerOf(
   return authenticator.authenticate(token)
 }
 
+/** What lets a page of any origin read an answer, with the headers of payments among it. No cookie is ever looked at. */
+const anyOrigin = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Location, Retry-After, X-Request-Id, Idempotent-Replayed',
+} as const
+/** What such a page may send. Payment clients put Access-Control-Expose-Headers into their requests. */
+const preflight = {
+  'access-control-allow-methods': 'GET',
+  'access-control-allow-headers':
+    'PAYMENT-SIGNATURE, X-PAYMENT, PAYMENT-CONTEXT, SIGN-IN-WITH-X, Authorization, Content-Type, Access-Control-Expose-Headers',
+  'access-control-max-age': '600',
+} as const
+
 /** 405 with Allow on every path, for every method that the path does not take. */
 function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void {
   const methods = new Map<string, Method[]>()
@@ -192,7 +207,13 @@ function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void 
     app.route({
       method: all.filter((method) => !(taken as readonly string[]).includes(method)),
       url: path,
-      onRequest: async () => {
+      onRequest: async (request, reply) => {
+        const open = options.routes.find((route) => route.path === path && route.cors)
+        if (open && request.method === 'OPTIONS')
+          return reply
+            .code(204)
+            .headers({ ...anyOrigin, ...preflight, allow: `${allow}, OPTIONS` })
+            .send()
         throw new Fault('method_not_allowed', { message: `${path} takes ${allow} only.`, headers: { allow } })
       },
       handler: () => undefined,

@@ -14,6 +14,7 @@ import { accountCommands } from './account.ts'
 import { auditCommands } from './audit.ts'
 import { auditLogCommands } from './audit-log.ts'
 import { axonCommands } from './axon.ts'
+import { chainCommands } from './chain.ts'
 import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
@@ -24,8 +25,10 @@ import { ownerCommands } from './owner.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
 import { reconcileCommands } from './reconcile.ts'
+import { refundCommands } from './refund.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
+import { x402Commands } from './x402.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -45,14 +48,17 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   keyCommands(input),
   reconcileCommands,
   reviewCommands,
+  chainCommands,
   axonCommands,
   ownerCommands,
   creditsCommands,
   holdCommands,
+  refundCommands,
   pricesCommands,
   auditCommands,
   auditLogCommands,
   signingKeyCommands,
+  x402Commands,
 ]
 
 /** The pepper of the terminals below. */
@@ -97,10 +103,13 @@ export function openTerminal(defaults: RawEnvironment): {
       const input = { readLine: async () => more.input ?? '', interactive: false }
       const commands = allCommands(input)
       const exitCode = await runProgram(args, around, commands)
-      return { exitCode, out, err, json: <T>() => JSON.parse(out) as T }
+      return { exitCode, out, err: withoutSigns(err), json: <T>() => JSON.parse(out) as T }
     },
   }
 }
+
+/** What was said on stderr without the signs of life, which only a busy machine sees. */
+export const withoutSigns = (err: string): string => err.replace(/^… .* \(\d+ s\)\n/gm, '')
 
 /** Text with what differs from run to run replaced, and columns joined by two spaces. */
 export function masked(text: string, ids: Readonly<Record<string, string | number | bigint>> = {}): string {

@@ -59,6 +59,7 @@ export function modelsRoutes({ models, mediaModels, clock }: ModelsDeps): Route[
       summary: 'List the models with their prices.',
       tag: 'Models',
       access: 'public',
+      cors: true,
       replies: {
         200: Closed({ object: Type.Literal('list'), data: Type.Array(Model) }),
         304: { description: 'Not modified', contentType: '' },

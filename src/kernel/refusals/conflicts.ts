@@ -95,6 +95,13 @@ export const conflicts = {
     message: 'This order expired before a send attempt was reserved.',
     fix: 'POST .../resume revives it for 30 minutes while it is under 24 hours old; else make a new order.',
   },
+  call_not_refundable: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Call not refundable',
+    message: 'This call cannot be refunded.',
+    fix: 'Only calls that failed and were charged can be; refund_reason_not says what this one lacks. GET /v1/calls/{id} shows it before.',
+  },
   order_not_in_review: {
     status: 409,
     type: 'conflict_error',
@@ -151,6 +158,13 @@ export const conflicts = {
     phrase: 'Too many hashes',
     message: 'An order takes 5 transaction hashes.',
     fix: 'No hash is needed: a payment from the linked wallet is found by itself.',
+  },
+  payment_conflict: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Authorization used',
+    message: 'This authorization was presented before with other terms. It is never taken twice.',
+    fix: 'Send the request with the amount that was signed to read what became of it; sign a new authorization to pay again.',
   },
   context_expired: {
     status: 409,

@@ -88,6 +88,11 @@ export const malformedRequests = {
     'The payment context is not one of this service.',
     'Make a fresh one with POST /v1/payments/context and send its payment_context_token whole.',
   ),
+  invalid_payment: malformed(
+    'Invalid payment proof',
+    'The proof of payment cannot be read. Nothing was sent.',
+    'Send the x402 payload as base64 of JSON: version 2 in PAYMENT-SIGNATURE, version 1 in X-PAYMENT.',
+  ),
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',

@@ -30,6 +30,13 @@ export const missingThings = {
     message: 'There is no such task.',
     fix: 'GET /v1/tasks lists the tasks of this account.',
   },
+  settlement_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Settlement not found',
+    message: 'No call with this request id waits, or waited, for a settlement of this account.',
+    fix: 'GET /v1/credits/settlements?state=all lists the items of this account.',
+  },
   api_key_not_found: {
     status: 404,
     type: 'not_found_error',
@@ -78,6 +85,13 @@ export const missingThings = {
     phrase: 'Order not found',
     message: 'There is no such order.',
     fix: 'GET /v1/payments/orders lists the orders of this account.',
+  },
+  payment_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Payment not found',
+    message: 'There is no such payment.',
+    fix: 'GET /v1/payments/x402 lists the payments that credited this account.',
   },
   attempt_not_found: {
     status: 404,

@@ -59,6 +59,13 @@ export const serviceFailures = {
     message: 'This asset cannot be paid with right now: it is paused, or its network cannot be reached.',
     fix: 'Try again later, or choose another asset of GET /v1/payments/options. Do not pay without an order.',
   },
+  topup_unavailable: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Top-ups unavailable',
+    message: 'Top-ups by x402 are not possible right now. Nothing was sent.',
+    fix: 'Send the same proof again as Retry-After says: it stays good until its time is over.',
+  },
   rate_unavailable: {
     status: 503,
     type: 'api_error',
