@@ -26,6 +26,9 @@ create type task_attempt_state as enum ('intended', 'refused', 'accepted', 'lost
 create type task_state as enum ('waiting', 'queuing', 'generating', 'success', 'fail', 'canceled');
 create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry', 'reversal');
 create type transfer_state as enum ('seen', 'orphaned', 'matched', 'credited', 'unmatched', 'ignored', 'final');
+create type webhook_delivery_state as enum ('pending', 'delivered', 'failed', 'canceled');
+create type webhook_disabled_reason as enum ('account', 'gone', 'failing');
+create type webhook_endpoint_kind as enum ('registered', 'task_host');
 create type x402_status as enum ('awaiting_settlement', 'pending', 'credited', 'review_required', 'failed');
 
 create type ledger_candidate as (
@@ -675,6 +678,8 @@ create table outbox (
   constraint outbox_pkey PRIMARY KEY (id),
   constraint outbox_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
+CREATE INDEX outbox_account ON outbox USING btree (account_id, created_at);
+CREATE INDEX outbox_old ON outbox USING btree (delivered_at) WHERE delivered_at IS NOT NULL;
 CREATE INDEX outbox_waiting ON outbox USING btree (id) WHERE delivered_at IS NULL;
 
 create table owner_identities (
@@ -992,6 +997,83 @@ create table transfers (
 CREATE INDEX transfers_account ON transfers USING btree (account_id, id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+create table webhook_attempts (
+  delivery_id bigint not null,
+  n integer not null,
+  at timestamp with time zone not null,
+  duration_ms integer not null,
+  outcome text not null,
+  status integer,
+  answer text default ''::text not null,
+  constraint webhook_attempts_pkey PRIMARY KEY (delivery_id, n),
+  constraint webhook_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES webhook_deliveries(id) ON DELETE CASCADE,
+  constraint webhook_attempts_answer_check CHECK ((length(answer) <= 500))
+);
+
+create table webhook_deliveries (
+  id bigint generated always as identity not null,
+  endpoint_id bigint not null,
+  event_id bigint not null,
+  object text not null,
+  url text,
+  state webhook_delivery_state default 'pending'::webhook_delivery_state not null,
+  attempts integer default 0 not null,
+  tries integer default 0 not null,
+  next_attempt_at timestamp with time zone not null,
+  leased_until timestamp with time zone,
+  last_attempt_at timestamp with time zone,
+  last_outcome text,
+  last_status integer,
+  created_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  constraint webhook_deliveries_pkey PRIMARY KEY (id),
+  constraint webhook_deliveries_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id),
+  constraint webhook_deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE,
+  constraint webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES outbox(id) ON DELETE CASCADE,
+  constraint webhook_deliveries_check CHECK (((state = 'pending'::webhook_delivery_state) = (finished_at IS NULL)))
+);
+CREATE INDEX webhook_deliveries_event ON webhook_deliveries USING btree (event_id);
+CREATE INDEX webhook_deliveries_log ON webhook_deliveries USING btree (endpoint_id, id DESC);
+CREATE INDEX webhook_deliveries_order ON webhook_deliveries USING btree (endpoint_id, object, event_id) WHERE state = 'pending'::webhook_delivery_state;
+CREATE INDEX webhook_deliveries_task ON webhook_deliveries USING btree (object) WHERE url IS NOT NULL;
+CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (endpoint_id, next_attempt_at, event_id) WHERE state = 'pending'::webhook_delivery_state;
+
+create table webhook_endpoints (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  kind webhook_endpoint_kind default 'registered'::webhook_endpoint_kind not null,
+  url text not null,
+  events text[] default '{}'::text[] not null,
+  description text default ''::text not null,
+  sealed_secret bytea,
+  previous_sealed_secret bytea,
+  previous_signs_until timestamp with time zone,
+  disabled_at timestamp with time zone,
+  disabled_reason webhook_disabled_reason,
+  failing_since timestamp with time zone,
+  consecutive_failures integer default 0 not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint webhook_endpoints_pkey PRIMARY KEY (id),
+  constraint webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint webhook_endpoints_check CHECK (((kind = 'registered'::webhook_endpoint_kind) = (sealed_secret IS NOT NULL))),
+  constraint webhook_endpoints_check1 CHECK (((previous_sealed_secret IS NULL) = (previous_signs_until IS NULL))),
+  constraint webhook_endpoints_check2 CHECK (((disabled_at IS NULL) = (disabled_reason IS NULL)))
+);
+CREATE INDEX webhook_endpoints_account ON webhook_endpoints USING btree (account_id, id);
+CREATE UNIQUE INDEX webhook_endpoints_task_host ON webhook_endpoints USING btree (account_id, url) WHERE kind = 'task_host'::webhook_endpoint_kind;
+
+create table webhook_task_secrets (
+  account_id bigint not null,
+  sealed_secret bytea not null,
+  previous_sealed_secret bytea,
+  previous_signs_until timestamp with time zone,
+  created_at timestamp with time zone not null,
+  constraint webhook_task_secrets_pkey PRIMARY KEY (account_id),
+  constraint webhook_task_secrets_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint webhook_task_secrets_check CHECK (((previous_sealed_secret IS NULL) = (previous_signs_until IS NULL)))
+);
+
 create table x402_events (
   payment_id bigint not null,
   n integer not null,
@@ -1158,7 +1240,7 @@ grant insert, select, update on order_attempts to farebox_app;
 grant insert, select on order_events to farebox_app;
 grant insert, select, update on order_hashes to farebox_app;
 grant insert, select, update on orders to farebox_app;
-grant insert, select, update on outbox to farebox_app;
+grant delete, insert, select, update on outbox to farebox_app;
 grant insert, select, update on owner_identities to farebox_app;
 grant delete, insert, select, update on owner_logins to farebox_app;
 grant delete, insert, select, update on owner_registrations to farebox_app;
@@ -1193,6 +1275,8 @@ grant usage on sequence relayer_transactions_id_seq to farebox_app;
 grant usage on sequence sessions_id_seq to farebox_app;
 grant usage on sequence settlements_id_seq to farebox_app;
 grant usage on sequence transfers_id_seq to farebox_app;
+grant usage on sequence webhook_deliveries_id_seq to farebox_app;
+grant usage on sequence webhook_endpoints_id_seq to farebox_app;
 grant usage on sequence x402_payments_id_seq to farebox_app;
 grant insert, select, update on sessions to farebox_app;
 grant select on settlement_authorizations to farebox_app;
@@ -1204,5 +1288,9 @@ grant delete, insert, select, update on task_attempts to farebox_app;
 grant delete, insert, select, update on task_uploads to farebox_app;
 grant delete, insert, select, update on tasks to farebox_app;
 grant select on transfers to farebox_app;
+grant delete, insert, select, update on webhook_attempts to farebox_app;
+grant delete, insert, select, update on webhook_deliveries to farebox_app;
+grant delete, insert, select, update on webhook_endpoints to farebox_app;
+grant insert, select, update on webhook_task_secrets to farebox_app;
 grant insert, select on x402_events to farebox_app;
 grant insert, select, update on x402_payments to farebox_app;

@@ -25,6 +25,7 @@ import { refundCommands } from './operator/refund.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
+import { webhookCommands } from './operator/webhook.ts'
 import { x402Commands } from './operator/x402.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
@@ -95,6 +96,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   reconcileCommands,
   reviewCommands,
   chainCommands,
+  webhookCommands,
   axonCommands,
   ownerCommands,
   creditsCommands,

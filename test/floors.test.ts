@@ -7,7 +7,7 @@ const floors: readonly (readonly string[])[] = [
   ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
-  ['payments', 'inference', 'media', 'docs', 'console'],
+  ['payments', 'inference', 'media', 'docs', 'webhooks', 'console'],
   ['app'],
   ['operator', 'development'],
   ['main'],
@@ -19,6 +19,7 @@ const areas: Readonly<Record<string, readonly string[]>> = {
   billing: ['calls'],
   payments: ['orders'],
   inference: [],
+  webhooks: ['endpoints'],
   media: ['tasks'],
 }
 

@@ -52,6 +52,7 @@ export async function createApp(around: Surroundings): Promise<App> {
       await upkeep.stop()
       await core.x402.stop()
       await core.payments.stop()
+      await core.webhooks.stop()
       await core.applier.drained(PATIENCE_MS)
       await processes
         .end(core.db, processId)

@@ -30,6 +30,7 @@ import { sampleAxon } from './axon-metrics.ts'
 import { createMetrics, type Metrics, samplePayments, sampleX402 } from './metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
+import { openWebhooks, type Webhooks } from './webhooks.ts'
 import { openX402, type X402 } from './x402.ts'
 
 /** What the slices stand on, opened once for each process. */
@@ -50,6 +51,7 @@ export interface Core {
   readonly mediaModels: () => ReadonlyMap<string, MediaModelConfig>
   /** Asks addresses that others chose: never a private one. */
   readonly guardedFetch: GuardedFetch
+  readonly webhooks: Webhooks
   readonly metrics: Metrics
   /** Trouble that no request can be told of. */
   readonly onTrouble: (message: string, error: unknown) => void
@@ -69,7 +71,8 @@ const STATEMENT_TIMEOUT_MS = 10_000
 const BATCH_MAX = 512
 const LANE_ANSWER_TIMEOUT_MS = 15_000
 /** Connections to one address that somebody else chose, and how long one may take to open. */
-const FOREIGN = { connectionsPerOrigin: 16, connectTimeoutMs: 10_000 } as const
+const FOREIGN_CONNECTIONS = 16
+const FOREIGN_CONNECT_TIMEOUT_MS = 10_000
 /** How long the end of a call waits for a database that is away before its caller is told. */
 export const PATIENCE_MS = 30_000
 
@@ -115,6 +118,11 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   })
   const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
   sampleX402(metrics.registry, x402.status)
+  const guardedFetch = createGuardedFetch({
+    ...config.outgoing,
+    connectionsPerOrigin: FOREIGN_CONNECTIONS,
+    connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
+  })
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,
@@ -136,8 +144,9 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     x402,
     providers: openProviders(config, around.secrets, clock),
     models: () => models,
+    guardedFetch,
+    webhooks: openWebhooks(around, { db, guarded: guardedFetch, metrics, onTrouble }),
     mediaModels: () => mediaModels,
-    guardedFetch: createGuardedFetch({ ...config.outgoing, ...FOREIGN }),
     ending: new AbortController(),
   }
 }

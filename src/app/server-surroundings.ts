@@ -14,9 +14,9 @@ export interface Surroundings {
     | 'providerKeys'
     | 'callbackSecrets'
     | 'oidcClientSecrets'
-    | 'resultsKey'
     | 'relayerKey'
     | 'facilitatorKey'
+    | 'resultsKey'
   >
   readonly databaseUrl: string
   readonly pepper: Buffer

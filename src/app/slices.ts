@@ -28,9 +28,12 @@ import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
 import { x402Routes } from '../payments/x402/routes.ts'
+import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
+import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
 import type { Media } from './media.ts'
+import { webhookDescriptions } from './webhooks.ts'
 
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
@@ -42,10 +45,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
-  const paymentHint = (shortfallMicro: bigint) => ({
-    topup_url: `${publicUrl()}/topup`,
-    ...paymentObject(chains, shortfallMicro),
-  })
+  const hint = paymentHint(core, publicUrl)
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -69,7 +69,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
     ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
-    ...settlementRoutes({ db, paymentHint }),
+    ...settlementRoutes({ db, paymentHint: hint }),
     ...refundRoutes(core),
     ...usageRoutes({ db, clock }),
     ...modelsRoutes({ models: core.models, mediaModels: core.mediaModels, clock }),
@@ -77,7 +77,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint,
+      paymentHint: hint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -85,8 +85,10 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
+    ...endpointRoutes({ db, clock, ...core.webhooks }),
+    ...deliveryRoutes({ db, clock }),
     ...consoleRoutes(),
-    ...docsRoutes({ routes: () => routes, version }),
+    ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,
       metrics,

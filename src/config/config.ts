@@ -45,10 +45,10 @@ export interface Config {
   readonly payments: PaymentsConfig
   /** How owners sign in. */
   readonly oidc: OidcConfig
-  readonly results: ResultsConfig
-  readonly outgoing: OutgoingConfig
   /** Below which balance an account is told, in microcredits; 0 tells nobody. */
   readonly balanceLowMicro: bigint
+  readonly results: ResultsConfig
+  readonly outgoing: OutgoingConfig
   readonly limits: Limits
 }
 
@@ -68,11 +68,11 @@ export interface Secrets {
   readonly axon: AxonSecrets
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
-  /** undefined: results are kept in the data folder. */
-  readonly resultsKey: AccessKey | undefined
   /** The private key of the account that sends x402 payments. */
   readonly relayerKey: string | undefined
   readonly facilitatorKey: string | undefined
+  /** undefined: results are kept in the data folder. */
+  readonly resultsKey: AccessKey | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -110,8 +110,15 @@ export function loadConfig({
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
   const parts = [file, providers, models, media, payments, axon, x402, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
-  const mentioned = new Set(problems.map(({ where }) => where))
-  problems.push(...contradictions({ mode, host, environment, file, mentioned }))
+  problems.push(
+    ...contradictions({
+      mode,
+      host,
+      environment,
+      file,
+      mentioned: new Set(problems.map(({ where }) => where)),
+    }),
+  )
   if (problems.length > 0) throw new ConfigurationFault(problems)
 
   const config: Config = {
@@ -132,9 +139,9 @@ export function loadConfig({
     mediaModels: media.mediaModels,
     payments: { ...payments.payments, axon: axon.axon, x402: x402.settings },
     oidc: oidc.oidc,
+    balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     results: results.results,
     outgoing: results.outgoing,
-    balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     limits: readLimits(file, mode),
   }
   return {
@@ -163,9 +170,9 @@ function gathered(
     rpcUrls: parts.payments.rpcUrls,
     axon: parts.axon.secrets,
     oidcClientSecrets: parts.oidc.clientSecrets,
-    resultsKey: parts.results.accessKey,
     relayerKey: environment.FAREBOX_RELAYER_KEY,
     facilitatorKey: parts.x402.facilitatorKey,
+    resultsKey: parts.results.accessKey,
   }
 }
 

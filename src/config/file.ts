@@ -59,9 +59,9 @@ function usable(value: unknown): ConfigurationFile {
     media_models: part('media_models', []),
     payments: part('payments', { assets: {} }),
     oidc: part('oidc', { providers: {}, require_invitation: false }),
+    credits: part('credits', { balance_low_micro: 0 }),
     results: part('results', { keep_days: 1, image_bytes_max: 1, video_bytes_max: 1, fetch_timeout_ms: 1 }),
     outgoing: part('outgoing', {}),
-    credits: part('credits', { balance_low_micro: 0 }),
     limits: part('limits', {
       queue_operations_max: 1,
       body_bytes: 1,

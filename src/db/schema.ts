@@ -66,6 +66,12 @@ export type TransferKind = "capture" | "expiry" | "grant" | "refund" | "reversal
 
 export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
 
+export type WebhookDeliveryState = "canceled" | "delivered" | "failed" | "pending";
+
+export type WebhookDisabledReason = "account" | "failing" | "gone";
+
+export type WebhookEndpointKind = "registered" | "task_host";
+
 export type X402Status = "awaiting_settlement" | "credited" | "failed" | "pending" | "review_required";
 
 export interface Accounts {
@@ -494,6 +500,9 @@ export interface Orders {
 export interface Outbox {
   account_id: bigint;
   created_at: Generated<Timestamp>;
+  /**
+   * when its deliveries were made; the row goes when its time in the delivery log is over
+   */
   delivered_at: Timestamp | null;
   event: string;
   id: Generated<bigint>;
@@ -727,6 +736,60 @@ export interface Transfers {
   refund_id: bigint | null;
 }
 
+export interface WebhookAttempts {
+  answer: Generated<string>;
+  at: Timestamp;
+  delivery_id: bigint;
+  duration_ms: number;
+  n: number;
+  outcome: string;
+  status: number | null;
+}
+
+export interface WebhookDeliveries {
+  attempts: Generated<number>;
+  created_at: Timestamp;
+  endpoint_id: bigint;
+  event_id: bigint;
+  finished_at: Timestamp | null;
+  id: Generated<bigint>;
+  last_attempt_at: Timestamp | null;
+  last_outcome: string | null;
+  last_status: number | null;
+  leased_until: Timestamp | null;
+  next_attempt_at: Timestamp;
+  object: string;
+  state: Generated<WebhookDeliveryState>;
+  tries: Generated<number>;
+  url: string | null;
+}
+
+export interface WebhookEndpoints {
+  account_id: bigint;
+  consecutive_failures: Generated<number>;
+  created_at: Timestamp;
+  description: Generated<string>;
+  disabled_at: Timestamp | null;
+  disabled_reason: WebhookDisabledReason | null;
+  events: Generated<string[]>;
+  failing_since: Timestamp | null;
+  id: Generated<bigint>;
+  kind: Generated<WebhookEndpointKind>;
+  previous_sealed_secret: Buffer | null;
+  previous_signs_until: Timestamp | null;
+  sealed_secret: Buffer | null;
+  updated_at: Timestamp;
+  url: string;
+}
+
+export interface WebhookTaskSecrets {
+  account_id: bigint;
+  created_at: Timestamp;
+  previous_sealed_secret: Buffer | null;
+  previous_signs_until: Timestamp | null;
+  sealed_secret: Buffer;
+}
+
 export interface X402Events {
   at: Timestamp;
   data: Generated<Json>;
@@ -827,6 +890,10 @@ export interface DB {
   task_uploads: TaskUploads;
   tasks: Tasks;
   transfers: Transfers;
+  webhook_attempts: WebhookAttempts;
+  webhook_deliveries: WebhookDeliveries;
+  webhook_endpoints: WebhookEndpoints;
+  webhook_task_secrets: WebhookTaskSecrets;
   x402_events: X402Events;
   x402_payments: X402Payments;
 }

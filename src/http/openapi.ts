@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { assert } from '../kernel/assert.ts'
 import { catalogue, type ErrorCode, refusalOf } from '../kernel/errors.ts'
+import { type WebhookDescription, webhookItems } from './openapi-webhooks.ts'
 import { type Access, impliedRefusals, type Route } from './route.ts'
 
 type Json = { [member: string]: unknown }
@@ -8,6 +9,8 @@ type Json = { [member: string]: unknown }
 /** What the document says about the program itself. */
 export interface OpenApiInfo {
   readonly version: string
+  /** What the service sends by itself. */
+  readonly webhooks?: readonly WebhookDescription[]
 }
 
 const description = `Agents call AI models and capabilities and pay with prepaid Credits: 1 Credit = 1000000 microcredits.
@@ -43,6 +46,7 @@ export function openApi(routes: readonly Route[], info: OpenApiInfo): Json {
     servers: [{ url: '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
+    ...(info.webhooks ? { webhooks: webhookItems(info.webhooks, (body) => component(body, schemas)) } : {}),
     components: {
       securitySchemes,
       headers,

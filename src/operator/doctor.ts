@@ -29,20 +29,20 @@ export const doctorCommands: AddCommands = (program, around) => {
       const now = around.clock.now()
       if (settings) checks.push(...checkPrices(settings.config, now))
       const offline = options.offline ?? false
-      const [database, providers, results, topUps, axon, disk] = await withProgress(
+      const [database, providers, topUps, results, axon, disk] = await withProgress(
         around,
         'looking at everything',
         () =>
           Promise.all([
             checkDatabase(wiring, around.clock),
             settings ? checkProviders(settings.config, { offline }) : [],
-            settings ? checkResults(settings, { clock: around.clock, offline }) : [],
             settings ? checkTopUps(settings, around.clock, { offline }) : [],
+            settings ? checkResults(settings, { clock: around.clock, offline }) : [],
             settings ? checkAxon({ ...settings, clock: around.clock }, { offline }) : [],
             checkDisk(wiring.dataFolder),
           ]),
       )
-      checks.push(...database.checks, ...providers, ...results, ...topUps, ...axon, disk)
+      checks.push(...database.checks, ...providers, ...topUps, ...results, ...axon, disk)
       const bad = checks.filter(({ status }) => status === 'failed').length
       print(around, options, { data: { healthy: bad === 0, checks }, text: checklist(checks) })
       if (bad > 0)

@@ -28,6 +28,7 @@ import { reconcileCommands } from './reconcile.ts'
 import { refundCommands } from './refund.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
+import { webhookCommands } from './webhook.ts'
 import { x402Commands } from './x402.ts'
 
 /** What a run of the program did. */
@@ -49,6 +50,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   reconcileCommands,
   reviewCommands,
   chainCommands,
+  webhookCommands,
   axonCommands,
   ownerCommands,
   creditsCommands,

@@ -145,19 +145,19 @@ export const accessRefusals = {
     message: 'The wallet that this order is to be paid from is no longer linked to the account.',
     fix: 'Link the same wallet again, or make a new order with the wallet that is linked now.',
   },
-  invalid_result_link: {
-    status: 403,
-    type: 'permission_error',
-    phrase: 'Invalid link',
-    message: 'This is no link to a result that was given out here.',
-    fix: 'Use the whole `url` of a result as it is, with its query. GET the task for a fresh one.',
-  },
   payer_of_another_account: {
     status: 403,
     type: 'permission_error',
     phrase: 'Wallet of another account',
     message: 'The paying wallet does not belong to the account of this credential. Nothing was sent.',
     fix: 'Leave the credential out, or pay from a wallet of its account.',
+  },
+  invalid_result_link: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Invalid link',
+    message: 'This is no link to a result that was given out here.',
+    fix: 'Use the whole `url` of a result as it is, with its query. GET the task for a fresh one.',
   },
   recipient_not_allowed: {
     status: 403,

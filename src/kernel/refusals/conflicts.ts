@@ -59,6 +59,20 @@ export const conflicts = {
     message: 'An order or quote that this wallet pays is still open.',
     fix: 'GET /v1/payments/orders shows it. Remove the wallet when the order is completed or has expired.',
   },
+  too_many_webhooks: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Too many webhook endpoints',
+    message: 'This account has 20 webhook endpoints, and no account can have more.',
+    fix: 'Remove one that is not needed: DELETE /v1/me/webhooks/{id}.',
+  },
+  webhook_disabled: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Webhook endpoint disabled',
+    message: 'This webhook endpoint is disabled, so nothing is sent to it.',
+    fix: 'Turn it on by PATCH /v1/me/webhooks/{id} {"enabled": true}, then repeat.',
+  },
   attempt_active: {
     status: 409,
     type: 'conflict_error',

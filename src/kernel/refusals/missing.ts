@@ -23,19 +23,19 @@ export const missingThings = {
     message: 'There is no such call.',
     fix: 'GET /v1/calls lists the calls of this account.',
   },
-  task_not_found: {
-    status: 404,
-    type: 'not_found_error',
-    phrase: 'Task not found',
-    message: 'There is no such task.',
-    fix: 'GET /v1/tasks lists the tasks of this account.',
-  },
   settlement_not_found: {
     status: 404,
     type: 'not_found_error',
     phrase: 'Settlement not found',
     message: 'No call with this request id waits, or waited, for a settlement of this account.',
     fix: 'GET /v1/credits/settlements?state=all lists the items of this account.',
+  },
+  task_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Task not found',
+    message: 'There is no such task.',
+    fix: 'GET /v1/tasks lists the tasks of this account.',
   },
   api_key_not_found: {
     status: 404,
@@ -99,6 +99,20 @@ export const missingThings = {
     phrase: 'Attempt not found',
     message: 'This order has no such send attempt.',
     fix: 'GET the order: payment_attempt_id names its current attempt.',
+  },
+  webhook_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Webhook endpoint not found',
+    message: 'This account has no such webhook endpoint.',
+    fix: 'GET /v1/me/webhooks lists the webhook endpoints of this account.',
+  },
+  webhook_delivery_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Webhook delivery not found',
+    message: 'This account has no such webhook delivery, or it is older than the delivery log reaches back.',
+    fix: 'GET /v1/me/webhooks/deliveries lists the deliveries of the last 30 days.',
   },
   result_not_found: {
     status: 404,

@@ -98,9 +98,9 @@ function chainTurns(
     if (!reader) return
     status = {
       ...round.status(),
-      healthy: reader.healthy,
+      healthy: reader.healthy && reader.stopped === null,
       stopped: reader.stopped !== null,
-      trouble: reader.trouble ?? undefined,
+      trouble: reader.stopped ?? reader.trouble ?? undefined,
       behind: reader.behind,
       headAt: reader.head_at ?? undefined,
       lastReadAt: reader.read_at ?? undefined,

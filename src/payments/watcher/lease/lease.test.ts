@@ -64,10 +64,12 @@ test('one process reads a chain; another asks its node nothing, knows how the ch
   expect(statusOf(first.watcher)?.reading).toBe(true)
   expect(second.node.requests).toBe(0)
 
-  await end(first)
+  // before the change: whoever takes over and finds nobody waiting comes back in an hour
   const { id, amount } = await setting.order()
   await setting.chain.pay({ from: setting.payer, amount })
   await setting.chain.mine(2)
+  expect(second.node.requests).toBe(0)
+  await end(first)
   await until(() => isCompleted(id))
   expect(second.node.requests).toBeGreaterThan(0)
   await end(second)
