@@ -99,11 +99,7 @@ export interface TestAppOptions {
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
 
-const configuration = (
-  mock: string,
-  backup: string,
-  { limits, models, mediaModels, assets }: TestAppOptions,
-): string => `
+const configuration = (mock: string, backup: string, more: TestAppOptions): string => `
 allow_demo: true
 providers:
   demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
@@ -129,10 +125,10 @@ models:
     minimum_output_tokens: 16
     providers: [{ provider: mock, model: upstream-a }]
     prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, output_micro_per_m: 7000000 }]
-${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
-${mediaModels ? `media_models:${mediaModels}` : ''}
-limits: { ${limits ?? ''} }
-payments: { assets: { ${assets ?? ''} } }
+${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${more.models ?? ''}
+${more.mediaModels ? `media_models:${more.mediaModels}` : ''}
+limits: { ${more.limits ?? ''} }
+payments: { assets: { ${more.assets ?? ''} } }
 `
 
 const demoModel = (name: string): string => `  - id: demo-${name}

@@ -71,8 +71,7 @@ const STATEMENT_TIMEOUT_MS = 10_000
 const BATCH_MAX = 512
 const LANE_ANSWER_TIMEOUT_MS = 15_000
 /** Connections to one address that somebody else chose, and how long one may take to open. */
-const FOREIGN_CONNECTIONS = 16
-const FOREIGN_CONNECT_TIMEOUT_MS = 10_000
+const FOREIGN = { connectionsPerOrigin: 16, connectTimeoutMs: 10_000 } as const
 /** How long the end of a call waits for a database that is away before its caller is told. */
 export const PATIENCE_MS = 30_000
 
@@ -118,11 +117,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   })
   const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
   sampleX402(metrics.registry, x402.status)
-  const guardedFetch = createGuardedFetch({
-    ...config.outgoing,
-    connectionsPerOrigin: FOREIGN_CONNECTIONS,
-    connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
-  })
+  const guardedFetch = createGuardedFetch({ ...config.outgoing, ...FOREIGN })
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,
