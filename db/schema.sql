@@ -20,6 +20,7 @@ create type credential_kind as enum ('api_key', 'session', 'operator');
 create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
 create type hold_flag as enum ('usage_unknown', 'shortfall');
 create type order_status as enum ('pending', 'confirming', 'completed', 'expired', 'review_required');
+create type refund_decision as enum ('approved', 'rejected');
 create type resolution_kind as enum ('captured', 'voided');
 create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry');
 create type transfer_state as enum ('seen', 'orphaned', 'matched', 'credited', 'unmatched', 'ignored', 'final');
@@ -276,6 +277,14 @@ create table axon_reconciliations (
 CREATE INDEX axon_reconciliations_latest ON axon_reconciliations USING btree (chain_id, address, id DESC);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON axon_reconciliations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+create table balance_thresholds (
+  account_id bigint not null,
+  below_micro microcredits not null,
+  changed_at timestamp with time zone default now() not null,
+  constraint balance_thresholds_pkey PRIMARY KEY (account_id),
+  constraint balance_thresholds_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+
 create table buckets (
   id bigint generated always as identity not null,
   account_id bigint not null,
@@ -284,11 +293,13 @@ create table buckets (
   created_at timestamp with time zone default now() not null,
   posted_micro microcredits default 0 not null,
   held_micro microcredits default 0 not null,
+  closed_at timestamp with time zone,
   constraint buckets_pkey PRIMARY KEY (id),
   constraint buckets_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint buckets_check CHECK (((held_micro)::bigint <= (posted_micro)::bigint))
 ) with (fillfactor=50);
 CREATE INDEX buckets_account ON buckets USING btree (account_id);
+CREATE INDEX buckets_expiring ON buckets USING btree (expires_at) WHERE expires_at IS NOT NULL AND closed_at IS NULL;
 CREATE UNIQUE INDEX buckets_without_expiry ON buckets USING btree (account_id, kind) WHERE expires_at IS NULL;
 
 create table budget_windows (
@@ -445,6 +456,7 @@ create table hold_flags (
   usage json,
   detail text not null,
   flagged_at timestamp with time zone default now() not null,
+  evidence json,
   constraint hold_flags_pkey PRIMARY KEY (hold_id, flag),
   constraint hold_flags_check CHECK (((flag = 'shortfall'::hold_flag) = (actual_micro IS NOT NULL)))
 );
@@ -489,6 +501,14 @@ CREATE INDEX holds_actor_time ON holds USING btree (actor_account_id, created_at
 CREATE INDEX holds_funded_time ON holds USING btree (family_id, created_at) WHERE family_id <> actor_account_id;
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+create table holds_without_allocations (
+  hold_id bigint not null,
+  reason text not null,
+  noted_at timestamp with time zone default now() not null,
+  constraint holds_without_allocations_pkey PRIMARY KEY (hold_id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds_without_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 create table idempotency_keys (
   account_id bigint not null,
   route text not null,
@@ -521,6 +541,13 @@ create table invitations (
   constraint invitations_code_hash_key UNIQUE (code_hash),
   constraint invitations_check CHECK (((uses >= 0) AND (uses <= max_uses))),
   constraint invitations_max_uses_check CHECK ((max_uses > 0))
+);
+
+create table ledger_settings (
+  only_row boolean default true not null,
+  balance_low_micro microcredits default 0 not null,
+  constraint ledger_settings_pkey PRIMARY KEY (only_row),
+  constraint ledger_settings_only_row_check CHECK (only_row)
 );
 
 create table order_attempts (
@@ -676,9 +703,11 @@ create table processes (
   started_at timestamp with time zone default now() not null,
   heartbeat_at timestamp with time zone default now() not null,
   ended_at timestamp with time zone,
+  reaped_at timestamp with time zone,
   constraint processes_pkey PRIMARY KEY (id)
 );
 CREATE INDEX processes_alive ON processes USING btree (id) WHERE ended_at IS NULL;
+CREATE INDEX processes_unreaped ON processes USING btree (id) WHERE reaped_at IS NULL;
 
 create table rate_limit_windows (
   ends_at timestamp with time zone not null,
@@ -703,6 +732,35 @@ create table reconciliations (
 CREATE INDEX reconciliations_latest ON reconciliations USING btree (asset_id, id DESC);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reconciliations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+create table refund_decisions (
+  refund_id bigint not null,
+  decision refund_decision not null,
+  decided_by text not null,
+  reason text not null,
+  decided_at timestamp with time zone default now() not null,
+  constraint refund_decisions_pkey PRIMARY KEY (refund_id),
+  constraint refund_decisions_refund_id_fkey FOREIGN KEY (refund_id) REFERENCES refunds(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON refund_decisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table refunds (
+  id bigint generated always as identity not null,
+  call_id bigint not null,
+  account_id bigint not null,
+  amount_micro microcredits not null,
+  reason text not null,
+  is_verified boolean not null,
+  created_at timestamp with time zone default now() not null,
+  constraint refunds_pkey PRIMARY KEY (id),
+  constraint refunds_call_id_key UNIQUE (call_id),
+  constraint refunds_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint refunds_amount_micro_check CHECK (((amount_micro)::bigint > 0)),
+  constraint refunds_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 1000)))
+);
+CREATE INDEX refunds_account ON refunds USING btree (account_id, id);
+CREATE INDEX refunds_review ON refunds USING btree (id) WHERE NOT is_verified;
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 create table schema_migrations (
   name text not null,
   kind text not null,
@@ -726,6 +784,24 @@ create table sessions (
   constraint sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
 ) with (fillfactor=80);
 CREATE INDEX sessions_account ON sessions USING btree (account_id, id);
+
+create table settlement_authorizations (
+  hold_id bigint not null,
+  payer_account_id bigint not null,
+  amount_micro microcredits not null,
+  authorized_by bigint not null,
+  authorized_at timestamp with time zone default now() not null,
+  constraint settlement_authorizations_pkey PRIMARY KEY (hold_id, payer_account_id),
+  constraint settlement_authorizations_authorized_by_fkey FOREIGN KEY (authorized_by) REFERENCES accounts(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON settlement_authorizations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table settlement_parties (
+  account_id bigint not null,
+  settlement_id bigint not null,
+  constraint settlement_parties_pkey PRIMARY KEY (account_id, settlement_id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON settlement_parties FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table settlements (
   id bigint generated always as identity not null,
@@ -779,21 +855,33 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR 
 -- function account_posted_micro(account bigint) returns bigint; sql, stable
 -- function account_spendable_micro(account bigint) returns bigint; plpgsql, stable
 -- function account_wallets_first() returns trigger; plpgsql, volatile
--- function budget_rooms(budget bigint) returns TABLE(name text, limit_micro bigint, spent_micro bigint, held_micro bigint, room_micro bigint); sql, stable
+-- function balance_low_payload(account bigint, balance bigint, below bigint) returns jsonb; sql, stable
+-- function budget_rooms(budget bigint, moment timestamp with time zone DEFAULT now()) returns TABLE(name text, limit_micro bigint, spent_micro bigint, held_micro bigint, room_micro bigint); sql, stable
 -- function budget_windows_at(moment timestamp with time zone) returns TABLE(window_kind budget_window, starts_on date); sql, immutable
+-- function captured_parts(hold bigint, actual bigint) returns TABLE(bucket_id bigint, payer_account_id bigint, captured_micro bigint); sql, stable
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
 -- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_authorize(hold bigint, authorizing_account bigint) returns TABLE(outcome text, payer_account_id bigint, required_micro bigint, available_micro bigint); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
+-- function ledger_decide_refund(refund bigint, word refund_decision, actor text, why text) returns text; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_expire(account bigint) returns bigint; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) returns TABLE(grant_id bigint, repeated boolean); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) returns TABLE(outcome text, grant_id bigint, taken_by text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_hold_in_windows(budget bigint, moment timestamp with time zone, amount bigint) returns void; sql, volatile
 -- function ledger_lock_families(account_ids bigint[]) returns void; plpgsql, volatile
 -- function ledger_move_budgets(operations ledger_resolution[]) returns void; sql, volatile
+-- function ledger_open_settlements(hold_ids bigint[]) returns void; sql, volatile
+-- function ledger_refund(call bigint, account bigint, why text) returns TABLE(outcome text, refund_id bigint); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_reserve(operations ledger_reservation[]) returns ledger_result[]; plpgsql, volatile
 -- function ledger_reserve_fitting(candidates ledger_candidate[]) returns void; plpgsql, volatile
 -- function ledger_reserve_one(c ledger_candidate) returns ledger_result; plpgsql, volatile
 -- function ledger_resolve(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
 -- function ledger_resolve_in_order(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
+-- function ledger_return_captured(refund bigint, made holds, actual bigint) returns void; plpgsql, volatile
+-- function ledger_supplement(hold bigint, payer bigint, amount bigint) returns void; plpgsql, volatile
+-- function ledger_tell_refund(refund bigint) returns void; sql, volatile
 -- function refuse_change() returns trigger; plpgsql, volatile
+-- function settlement_parts(hold bigint, missing bigint) returns TABLE(n smallint, payer_account_id bigint, reserved_micro bigint, part_micro bigint); sql, stable
 
 grant delete, insert, select, update on account_wallets to farebox_app;
 grant insert, select, update on accounts to farebox_app;
@@ -806,6 +894,7 @@ grant insert, select on axon_events to farebox_app;
 grant insert, select, update on axon_quotes to farebox_app;
 grant delete, insert, select on axon_rates to farebox_app;
 grant insert, select on axon_reconciliations to farebox_app;
+grant delete, insert, select, update on balance_thresholds to farebox_app;
 grant select on buckets to farebox_app;
 grant select on budget_windows to farebox_app;
 grant insert, select, update on budgets to farebox_app;
@@ -821,27 +910,41 @@ grant execute on function account_available_micro(account bigint) to farebox_app
 grant execute on function account_posted_micro(account bigint) to farebox_app;
 grant execute on function account_spendable_micro(account bigint) to farebox_app;
 grant execute on function account_wallets_first() to farebox_app;
-grant execute on function budget_rooms(budget bigint) to farebox_app;
+grant execute on function balance_low_payload(account bigint, balance bigint, below bigint) to farebox_app;
+grant execute on function budget_rooms(budget bigint, moment timestamp with time zone) to farebox_app;
 grant execute on function budget_windows_at(moment timestamp with time zone) to farebox_app;
+grant execute on function captured_parts(hold bigint, actual bigint) to farebox_app;
 grant execute on function ledger_apply(operations json) to farebox_app;
 grant execute on function ledger_audit() to farebox_app;
+grant execute on function ledger_authorize(hold bigint, authorizing_account bigint) to farebox_app;
 grant execute on function ledger_capture_above(op ledger_resolution) to farebox_app;
+grant execute on function ledger_decide_refund(refund bigint, word refund_decision, actor text, why text) to farebox_app;
+grant execute on function ledger_expire(account bigint) to farebox_app;
 grant execute on function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) to farebox_app;
 grant execute on function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) to farebox_app;
+grant execute on function ledger_hold_in_windows(budget bigint, moment timestamp with time zone, amount bigint) to farebox_app;
 grant execute on function ledger_lock_families(account_ids bigint[]) to farebox_app;
 grant execute on function ledger_move_budgets(operations ledger_resolution[]) to farebox_app;
+grant execute on function ledger_open_settlements(hold_ids bigint[]) to farebox_app;
+grant execute on function ledger_refund(call bigint, account bigint, why text) to farebox_app;
 grant execute on function ledger_reserve(operations ledger_reservation[]) to farebox_app;
 grant execute on function ledger_reserve_fitting(candidates ledger_candidate[]) to farebox_app;
 grant execute on function ledger_reserve_one(c ledger_candidate) to farebox_app;
 grant execute on function ledger_resolve(operations ledger_resolution[]) to farebox_app;
 grant execute on function ledger_resolve_in_order(operations ledger_resolution[]) to farebox_app;
+grant execute on function ledger_return_captured(refund bigint, made holds, actual bigint) to farebox_app;
+grant execute on function ledger_supplement(hold bigint, payer bigint, amount bigint) to farebox_app;
+grant execute on function ledger_tell_refund(refund bigint) to farebox_app;
 grant execute on function refuse_change() to farebox_app;
+grant execute on function settlement_parts(hold bigint, missing bigint) to farebox_app;
 grant select on hold_allocations to farebox_app;
 grant select on hold_flags to farebox_app;
 grant select on hold_resolutions to farebox_app;
 grant select on holds to farebox_app;
+grant select on holds_without_allocations to farebox_app;
 grant delete, insert, select, update on idempotency_keys to farebox_app;
 grant insert, select, update on invitations to farebox_app;
+grant select, update on ledger_settings to farebox_app;
 grant insert, select, update on order_attempts to farebox_app;
 grant insert, select on order_events to farebox_app;
 grant insert, select, update on order_hashes to farebox_app;
@@ -854,6 +957,8 @@ grant delete, insert, select, update on owner_sign_in_codes to farebox_app;
 grant insert, select, update on processes to farebox_app;
 grant delete, insert, select, update on rate_limit_windows to farebox_app;
 grant insert, select on reconciliations to farebox_app;
+grant select on refund_decisions to farebox_app;
+grant select on refunds to farebox_app;
 grant usage on schema public to farebox_app;
 grant usage on schema public to public;
 grant select on schema_migrations to farebox_app;
@@ -872,10 +977,13 @@ grant usage on sequence invitations_id_seq to farebox_app;
 grant usage on sequence outbox_id_seq to farebox_app;
 grant usage on sequence processes_id_seq to farebox_app;
 grant usage on sequence reconciliations_id_seq to farebox_app;
+grant usage on sequence refunds_id_seq to farebox_app;
 grant usage on sequence sessions_id_seq to farebox_app;
 grant usage on sequence settlements_id_seq to farebox_app;
 grant usage on sequence transfers_id_seq to farebox_app;
 grant insert, select, update on sessions to farebox_app;
+grant select on settlement_authorizations to farebox_app;
+grant select on settlement_parties to farebox_app;
 grant select on settlements to farebox_app;
 grant insert, select, update on signing_keys to farebox_app;
 grant select on system_accounts to farebox_app;

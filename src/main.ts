@@ -20,6 +20,7 @@ import { ownerCommands } from './operator/owner.ts'
 import { pricesCommands } from './operator/prices.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 import { reconcileCommands } from './operator/reconcile.ts'
+import { refundCommands } from './operator/refund.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
@@ -95,6 +96,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   ownerCommands,
   creditsCommands,
   holdCommands,
+  refundCommands,
   pricesCommands,
   auditCommands,
   auditLogCommands,

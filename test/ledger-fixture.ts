@@ -137,18 +137,33 @@ export function readingServer(routes: readonly Route[]) {
     onAnswered: () => undefined,
     onFault: (_id, error) => faults.push(error),
   })
+  async function send(
+    method: 'GET' | 'POST',
+    caller: Caller,
+    url: string,
+    given: { headers?: Record<string, string>; body?: Record<string, unknown> } = {},
+  ) {
+    const token = `${caller.credential.kind}-${caller.credential.id}-${caller.accountId}`
+    callers.set(token, caller)
+    const reply = await server.inject({
+      method,
+      url,
+      headers: { authorization: `Bearer ${token}`, ...given.headers },
+      ...(given.body === undefined ? {} : { payload: given.body }),
+    })
+    return {
+      status: reply.statusCode,
+      headers: reply.headers,
+      text: reply.body,
+      body: reply.body.startsWith('{') ? JSON.parse(reply.body) : undefined,
+    }
+  }
   return {
     faults,
-    async get(caller: Caller, url: string, headers: Record<string, string> = {}) {
-      const token = `${caller.credential.kind}-${caller.credential.id}-${caller.accountId}`
-      callers.set(token, caller)
-      const reply = await server.inject({ url, headers: { authorization: `Bearer ${token}`, ...headers } })
-      return {
-        status: reply.statusCode,
-        headers: reply.headers,
-        text: reply.body,
-        body: reply.body.startsWith('{') ? JSON.parse(reply.body) : undefined,
-      }
-    },
+    get: (caller: Caller, url: string, headers: Record<string, string> = {}) => send('GET', caller, url, { headers }),
+    post: (caller: Caller, url: string, body: Record<string, unknown> = {}) => send('POST', caller, url, { body }),
   }
 }
+
+/** The account as a signed-in person. */
+export const signedIn = (accountId: bigint): Caller => ({ accountId, credential: { kind: 'session', id: accountId } })

@@ -19,14 +19,15 @@ returns table (window_kind budget_window, starts_on date) language sql immutable
          ('total'::budget_window, date '1970-01-01')
 $$;
 
--- What a budget still lets through now, window by window, tightest first. A null room is no limit.
-create or replace function budget_rooms(budget bigint)
+-- What a budget lets through in the windows of a moment, window by window, tightest first. A null room is no limit.
+drop function if exists budget_rooms(bigint);
+create or replace function budget_rooms(budget bigint, moment timestamptz default now())
 returns table (name text, limit_micro bigint, spent_micro bigint, held_micro bigint, room_micro bigint)
 language sql stable as $$
   select w.window_kind::text, limits.micro, coalesce(b.spent_micro, 0)::bigint, coalesce(b.held_micro, 0)::bigint,
          greatest(limits.micro - coalesce(b.spent_micro, 0) - coalesce(b.held_micro, 0), 0)
   from budgets g
-  cross join budget_windows_at(now()) w
+  cross join budget_windows_at(moment) w
   cross join lateral (select case w.window_kind when 'daily' then g.daily_micro when 'monthly' then g.monthly_micro else g.total_micro end::bigint as micro) limits
   left join budget_windows b on b.budget_id = g.id and b.window_kind = w.window_kind and b.starts_on = w.starts_on
   where g.id = budget and limits.micro is not null
@@ -65,3 +66,8 @@ begin
   return own + least(account_available_micro(linked.owner_account_id),
                      coalesce((select min(room_micro) from budget_rooms(linked.budget_id)), 9000000000000000));
 end $$;
+
+-- What an event of a low balance tells.
+create or replace function balance_low_payload(account bigint, balance bigint, below bigint) returns jsonb language sql stable as $$
+  select jsonb_build_object('account_id', account, 'balance_micro', balance, 'threshold_micro', below, 'at', now())
+$$;

@@ -19,41 +19,80 @@ create type ledger_resolution as (
 );
 create type ledger_result as (ordinal int, actor_account_id bigint, status text, amount_micro bigint, detail json);
 
+-- Puts holds that became exceptional on the lists of whoever they concern, and tells them. Called once for each flag.
+create or replace function ledger_open_settlements(hold_ids bigint[]) returns void language sql as $$
+  with opened as (
+    insert into settlements (hold_id) select unnest(hold_ids) order by 1 on conflict do nothing returning id, hold_id
+  ), concerned as (
+    select h.id as hold_id, h.actor_account_id as account_id from holds h where h.id = any (hold_ids)
+    union
+    select a.hold_id, a.payer_account_id from hold_allocations a where a.hold_id = any (hold_ids)
+  ), listed as (
+    insert into settlement_parties (account_id, settlement_id) select c.account_id, o.id from opened o join concerned c on c.hold_id = o.hold_id
+  )
+  insert into outbox (event, account_id, object_id, payload)
+  select 'settlement.pending', c.account_id, h.request_id, jsonb_build_object(
+    'request_id', h.request_id, 'call_id', h.id, 'actor_account_id', h.actor_account_id,
+    'billing_state', case when f.hold_id is null then 'usage_unknown' else 'pending_settlement' end,
+    'reserve_amount_micro', h.reserve_micro, 'actual_amount_micro', f.actual_micro, 'shortfall_micro', f.actual_micro - h.reserve_micro, 'at', now())
+  from concerned c join holds h on h.id = c.hold_id left join hold_flags f on f.hold_id = h.id and f.flag = 'shortfall'
+  order by h.id, c.account_id
+$$;
+
+-- Sets more of a payer's Credits aside for a hold, in the order of use. Whoever calls has seen that there are enough.
+create or replace function ledger_supplement(hold bigint, payer bigint, amount bigint) returns void language plpgsql as $$
+declare
+  remaining bigint := amount;
+  n_next smallint;
+  part record;
+begin
+  select max(n) + 1 into n_next from hold_allocations where hold_id = hold;
+  for part in
+    select b.id, (b.posted_micro - b.held_micro)::bigint as available
+    from buckets b
+    where b.account_id = payer and b.posted_micro > b.held_micro and (b.expires_at is null or b.expires_at > now())
+    order by b.expires_at nulls last, b.kind, b.id
+  loop
+    exit when remaining = 0;
+    part.available := least(part.available, remaining);
+    insert into hold_allocations (hold_id, n, bucket_id, payer_account_id, amount_micro, supplemental)
+    values (hold, n_next, part.id, payer, part.available, true);
+    update buckets set held_micro = held_micro + part.available where id = part.id;
+    remaining := remaining - part.available;
+    n_next := n_next + 1;
+  end loop;
+  if remaining <> 0 then
+    raise exception 'hold % lacks % of its supplement', hold, remaining using errcode = 'data_corrupted';
+  end if;
+end $$;
+
+-- Counts a supplement as held in the windows of the hold's own moment, whenever it comes: its end will be counted there.
+create or replace function ledger_hold_in_windows(budget bigint, moment timestamptz, amount bigint) returns void language sql as $$
+  update budget_windows w set held_micro = w.held_micro + amount
+  from budget_windows_at(moment) at
+  where w.budget_id = budget and w.window_kind = at.window_kind and w.starts_on = at.starts_on
+$$;
+
 -- A capture above its hold: the actor's own account pays the rest if it can and its key's budget allows;
 -- otherwise nothing moves and the item waits as a shortfall. An owner never pays more than it held unasked.
 create or replace function ledger_capture_above(op ledger_resolution) returns void language plpgsql as $$
 declare
   hold holds;
   missing bigint;
-  part record;
-  n_next smallint;
 begin
   select * into strict hold from holds where id = op.id;
   missing := op.actual_micro - hold.reserve_micro;
   if account_available_micro(hold.actor_account_id) < missing
-     or exists (select from budget_rooms(hold.key_budget_id) where name <> 'per_call' and room_micro < missing) then
+     -- the windows that the hold was counted in, though the day may have changed; per call the whole cost counts
+     or exists (select from budget_rooms(hold.key_budget_id, hold.created_at)
+                where room_micro < case when name = 'per_call' then op.actual_micro else missing end) then
     insert into hold_flags (hold_id, flag, actual_micro, outcome, usage, detail)
-    values (op.id, 'shortfall', op.actual_micro, op.outcome, op.usage, format('cost %s, held %s', op.actual_micro, hold.reserve_micro))
-    on conflict do nothing;
-    insert into settlements (hold_id) values (op.id) on conflict do nothing;
+    values (op.id, 'shortfall', op.actual_micro, op.outcome, op.usage, format('cost %s, held %s', op.actual_micro, hold.reserve_micro));
+    perform ledger_open_settlements(array[op.id]);
     return;
   end if;
-  select max(n) + 1 into n_next from hold_allocations where hold_id = op.id;
-  for part in
-    select b.id, least(b.posted_micro - b.held_micro, missing - (sum(b.posted_micro - b.held_micro) over consumption - (b.posted_micro - b.held_micro))) as amount
-    from buckets b
-    where b.account_id = hold.actor_account_id and (b.expires_at is null or b.expires_at > now()) and b.posted_micro > b.held_micro
-    window consumption as (order by b.expires_at nulls last, b.kind, b.id)
-  loop
-    exit when part.amount <= 0;
-    insert into hold_allocations (hold_id, n, bucket_id, payer_account_id, amount_micro, supplemental)
-    values (op.id, n_next, part.id, hold.actor_account_id, part.amount, true);
-    update buckets set held_micro = held_micro + part.amount where id = part.id;
-    n_next := n_next + 1;
-  end loop;
-  update budget_windows w set held_micro = w.held_micro + missing
-  from budget_windows_at(hold.created_at) at
-  where w.budget_id = hold.key_budget_id and w.window_kind = at.window_kind and w.starts_on = at.starts_on;
+  perform ledger_supplement(op.id, hold.actor_account_id, missing);
+  perform ledger_hold_in_windows(hold.key_budget_id, hold.created_at, missing);
 end $$;
 
 -- Moves what the ends of these holds release and spend in their budgets' windows. Runs before the ends are
@@ -67,7 +106,7 @@ create or replace function ledger_move_budgets(operations ledger_resolution[]) r
     from asked op join holds h on h.id = op.id join hold_allocations a on a.hold_id = h.id
     where op.actual_micro <= (select sum(x.amount_micro) from hold_allocations x where x.hold_id = h.id)
       and not exists (select from hold_resolutions r where r.hold_id = h.id)
-      and not exists (select from hold_flags f where f.hold_id = h.id and f.flag = 'shortfall')
+      and not exists (select from hold_flags f where f.hold_id = h.id and f.flag = 'shortfall' and not exists (select from settlement_authorizations s where s.hold_id = f.hold_id))
   )
   update budget_windows w set held_micro = w.held_micro - s.held, spent_micro = w.spent_micro + s.spent
   from (
@@ -117,6 +156,7 @@ declare
   any_above boolean;
   any_budget boolean;
   any_repeated boolean;
+  marked bigint[];
 begin
   -- most flushes have none of these: what is not there is not asked for
   select bool_or(op.operation = 'unknown'), bool_or(op.actual_micro > h.reserve_micro), bool_or(coalesce(h.key_budget_id, h.link_budget_id) is not null),
@@ -129,16 +169,21 @@ begin
   end if;
 
   if any_unknown then
-    insert into hold_flags (hold_id, flag, detail)
-    select distinct on (op.id) op.id, 'usage_unknown'::hold_flag, op.reason
-    from unnest(operations) op join holds h on h.id = op.id
-    where op.operation = 'unknown'
-      and not exists (select from hold_resolutions r where r.hold_id = op.id)
-      and not exists (select from hold_flags f where f.hold_id = op.id)
-    on conflict do nothing;
-    insert into settlements (hold_id)
-    select distinct op.id from unnest(operations) op join hold_flags f on f.hold_id = op.id and f.flag = 'usage_unknown'
-    where op.operation = 'unknown' on conflict do nothing;
+    with flagged as (
+      insert into hold_flags (hold_id, flag, detail, evidence)
+      select distinct on (op.id) op.id, 'usage_unknown'::hold_flag, op.reason, op.usage
+      from unnest(operations) op join holds h on h.id = op.id
+      where op.operation = 'unknown'
+        and not exists (select from hold_resolutions r where r.hold_id = op.id)
+        and not exists (select from hold_flags f where f.hold_id = op.id)
+      order by op.id, op.ordinal
+      on conflict do nothing
+      returning hold_id
+    )
+    select array_agg(hold_id) into marked from flagged;
+    if marked is not null then
+      perform ledger_open_settlements(marked);
+    end if;
   end if;
 
   if any_above then
@@ -167,7 +212,7 @@ begin
     from asked op
     where exists (select from holds h where h.id = op.id)
       and op.actual_micro <= (select sum(a.amount_micro) from hold_allocations a where a.hold_id = op.id)
-      and not exists (select from hold_flags f where f.hold_id = op.id and f.flag = 'shortfall')
+      and not exists (select from hold_flags f where f.hold_id = op.id and f.flag = 'shortfall' and not exists (select from settlement_authorizations s where s.hold_id = f.hold_id))
     on conflict do nothing
     returning hold_id, actual_micro
   ), split as (
@@ -179,16 +224,26 @@ begin
     update buckets b set posted_micro = b.posted_micro - s.captured, held_micro = b.held_micro - s.amount
     from (select bucket_id, sum(amount_micro)::bigint as amount, sum(captured)::bigint as captured from split group by bucket_id) s
     where b.id = s.bucket_id
+  ), moved as (
+    insert into transfers (kind, debit_id, credit_id, amount_micro, account_id, balance_after_micro, hold_id)
+    select 'capture', s.bucket_id, -3, s.captured, s.payer_account_id,
+           before.posted - sum(s.captured) over (partition by s.payer_account_id order by s.hold_id, s.n), s.hold_id
+    from split s
+    join (select b.account_id, sum(b.posted_micro)::bigint as posted
+          from (select distinct payer_account_id from split) p join buckets b on b.account_id = p.payer_account_id group by b.account_id) before
+      on before.account_id = s.payer_account_id
+    where s.captured > 0
+    order by s.hold_id, s.n
+    returning account_id, balance_after_micro, amount_micro
   )
-  insert into transfers (kind, debit_id, credit_id, amount_micro, account_id, balance_after_micro, hold_id)
-  select 'capture', s.bucket_id, -3, s.captured, s.payer_account_id,
-         before.posted - sum(s.captured) over (partition by s.payer_account_id order by s.hold_id, s.n), s.hold_id
-  from split s
-  join (select b.account_id, sum(b.posted_micro)::bigint as posted
-        from (select distinct payer_account_id from split) p join buckets b on b.account_id = p.payer_account_id group by b.account_id) before
-    on before.account_id = s.payer_account_id
-  where s.captured > 0
-  order by s.hold_id, s.n;
+  insert into outbox (event, account_id, object_id, payload)
+  select 'balance.low', low.account_id, low.account_id::text, balance_low_payload(low.account_id, low.balance_after_micro, low.below_micro)
+  from (
+    -- balances run, so the movement that crosses the threshold is one of them, and the only one
+    select m.account_id, m.balance_after_micro, m.amount_micro, coalesce(t.below_micro, d.balance_low_micro) as below_micro
+    from moved m cross join ledger_settings d left join balance_thresholds t on t.account_id = m.account_id
+  ) low
+  where low.balance_after_micro < low.below_micro and low.balance_after_micro + low.amount_micro >= low.below_micro;
 
   select array_agg((op.ordinal, h.actor_account_id,
     case

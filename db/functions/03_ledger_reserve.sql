@@ -141,6 +141,8 @@ begin
         when repeated.id is not null then
           case when repeated.request_id = op.request_id and repeated.actor_account_id = op.actor_account_id
                 and repeated.wanted_micro = op.wanted_micro and repeated.minimum_micro = op.minimum_micro then 'repeated' else 'conflict' end
+        -- a flush that a dead server sent and that was stuck on its way: nobody works for it any more
+        when (select p.ended_at is not null from processes p where p.id = (select max(u.process_id) from unnest(operations) u)) and op.process_id is not null then 'process_ended'
         when a.id is null then 'unauthorized'
         when op.credential_kind = 'api_key' and (k.id is null or k.revoked_at is not null or k.expires_at <= now()) then 'unauthorized'
         when op.credential_kind = 'session' and (s.id is null or s.revoked_at is not null or s.expires_at <= now()) then 'unauthorized'

@@ -789,6 +789,83 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/credits/settlements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Calls that wait for their settlement, newest first.
+         * @description Items of this account: calls that it made, and calls of its Agents, present and past, that it paid a part of. Reading changes nothing.
+         */
+        get: operations["getCreditsSettlements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/credits/settlements/{request_id}/authorize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Agree to pay what a call cost above its hold.
+         * @description Every account that paid the hold pays its part of the rest, in proportion to what it held: all of them, or nothing is charged. Budgets do not refuse it, and count it. Repeating it changes nothing. Owners authorize what they paid a part of; an Agent only what it paid alone.
+         */
+        post: operations["postCreditsSettlementsByRequestIdAuthorize"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/refunds/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have a failed call that was charged refunded, once.
+         * @description The Credits return to the accounts and buckets that they came from; one that has expired lives 7 more days. A repeat gives the same refund.
+         */
+        post: operations["postRefundsApply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/refunds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Refunds of calls that this account made, newest first. */
+        get: operations["getRefunds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -1145,7 +1222,7 @@ export interface components {
             /** @enum {string} */
             type: "api_error" | "authentication_error" | "conflict_error" | "invalid_request_error" | "method_not_allowed_error" | "not_found_error" | "payment_required_error" | "permission_error" | "rate_limit_error" | "upstream_error";
             /** @enum {string} */
-            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "unsupported_media_type" | "body_too_large" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "not_found" | "model_not_found" | "call_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "attempt_not_found" | "method_not_allowed" | "request_timeout" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_interrupted" | "upstream_timeout" | "usage_unknown" | "overloaded" | "asset_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
+            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "unsupported_media_type" | "body_too_large" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "not_found" | "model_not_found" | "call_not_found" | "settlement_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "attempt_not_found" | "method_not_allowed" | "request_timeout" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_interrupted" | "upstream_timeout" | "usage_unknown" | "overloaded" | "asset_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
             request_id: string;
             /** @description Of `insufficient_credits`, while an asset can be paid with: what the missing Credits cost. The one member that is no string; its own are. Pay with an order (`POST /v1/payments/orders`): it is no x402 offer, and a bare transfer waits for the operator. */
             payment?: {
@@ -1155,6 +1232,56 @@ export interface components {
                 /** @description Micro units of the currency, rounded up */
                 amount: string;
             };
+        };
+        Refund: {
+            id: number;
+            /** @description The account that made the call */
+            account_id: number;
+            call_id: number;
+            /** @description What the call cost, of all who paid for it */
+            amount_micro: number;
+            reason: string;
+            /**
+             * @description completed: the Credits are back. review_required: an operator decides, since it is not known from where the call was paid. rejected: the operator did not agree
+             * @enum {unknown}
+             */
+            status: "completed" | "review_required" | "rejected";
+            /** Format: date-time */
+            created_at: string;
+        };
+        SettlementItem: {
+            /** @enum {unknown} */
+            billing_state: "pending_settlement" | "usage_unknown" | "settled" | "released";
+            /** @description The x-request-id of the call */
+            request_id: string;
+            /** @description Who made the call */
+            actor_account_id: number;
+            /** @description What was held before the call */
+            reserve_amount_micro: number;
+            /** @description What the call cost. 0 while billing_state is usage_unknown: the cost is not known then, which is not zero */
+            actual_amount_micro: number;
+            /** @enum {unknown} */
+            status: "reserved" | "settled" | "released";
+            /** @description Its payers agreed to what it cost above the hold */
+            authorized: boolean;
+            /** @description Only the operator can resolve it: its usage is unknown. Keep the request_id */
+            payment_review_required: boolean;
+            /** @description This account paid for the Agent that made the call, and is not its owner any more */
+            historical_owner: boolean;
+            /** @description This account may authorize the item, and every payer can pay its part now */
+            can_authorize: boolean;
+            /** @description What the call cost above the hold and nobody has paid yet */
+            shortfall_micro: number;
+            /** @description Who paid the hold. Each pays its part of the shortfall: in proportion to what it holds. Of other payers only the owner of the Agent that made the call reads */
+            funding_accounts: {
+                account_id: number;
+                /** @description What this account holds for the call */
+                reserved_amount_micro: number;
+                /** @description What this account has besides. Of another account than the reader's no more than its part of the shortfall */
+                available_amount_micro: number;
+                /** @description Its part of the shortfall is charged to it when the item is authorized */
+                supplemental_allowed: boolean;
+            }[];
         };
     };
     responses: never;
@@ -8310,6 +8437,7 @@ export interface operations {
                             }[];
                             refundable: boolean;
                             refund_reason_not: string | null;
+                            refund_id: number | null;
                             /** Format: date-time */
                             created_at: string;
                             resolved_at: string | null;
@@ -8446,6 +8574,7 @@ export interface operations {
                             }[];
                             refundable: boolean;
                             refund_reason_not: string | null;
+                            refund_id: number | null;
                             /** Format: date-time */
                             created_at: string;
                             resolved_at: string | null;
@@ -8502,6 +8631,545 @@ export interface operations {
             };
             /** @description `uri_too_long`: URI too long */
             414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCreditsSettlements: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description next_cursor of the page before; 0 is the first page */
+                before_id?: number;
+                /** @description `all` also shows what is settled or released */
+                state?: "open" | "all";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["SettlementItem"][];
+                        /** @description before_id of the next older page; 0 at the end */
+                        next_cursor: number;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postCreditsSettlementsByRequestIdAuthorize: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["SettlementItem"];
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `insufficient_credits`: Insufficient credits */
+            402: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `owner_account_required`: Owner account required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `settlement_not_found`: Settlement not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `usage_unknown`: Usage unknown */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postRefundsApply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    call_id: number;
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description completed: the Credits are back. review_required: an operator decides, since it is not known from where the call was paid. rejected: the operator did not agree
+                         * @enum {unknown}
+                         */
+                        status: "completed" | "review_required" | "rejected";
+                        refund: components["schemas"]["Refund"];
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `not_original_account`: Belongs to another account
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `call_not_found`: Call not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `call_not_refundable`: Call not refundable */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getRefunds: {
+        parameters: {
+            query?: {
+                page?: number;
+                per_page?: number;
+                /** @description completed: the Credits are back. review_required: an operator decides, since it is not known from where the call was paid. rejected: the operator did not agree */
+                status?: "completed" | "review_required" | "rejected";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        refunds: components["schemas"]["Refund"][];
+                        total: number;
+                        page: number;
+                        per_page: number;
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             */
+            403: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     [name: string]: unknown;

@@ -12,7 +12,9 @@ import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { microcredits } from '../kernel/money.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
+import { setBalanceLow } from '../ledger/balance-low.ts'
 import { heldByState } from '../ledger/held.ts'
 import { createHoldIds } from '../ledger/hold-ids.ts'
 import { openLane } from '../ledger/lane.ts'
@@ -74,6 +76,7 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   await refuseUnfitDatabase(pool)
   const tokens = createTokens({ keyring: await openKeyring({ db, random, clock, pepper: around.pepper }), clock })
 
+  await setBalanceLow(db, microcredits(config.balanceLowMicro))
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
   const metrics: Metrics = createMetrics({

@@ -1,5 +1,7 @@
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
+import { refundRoutes } from '../billing/refunds/routes.ts'
+import { settlementRoutes } from '../billing/settlements/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
 import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
@@ -37,6 +39,10 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
+  const paymentHint = (shortfallMicro: bigint) => ({
+    topup_url: `${publicUrl()}/topup`,
+    ...paymentObject(chains, shortfallMicro),
+  })
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -59,15 +65,14 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
+    ...settlementRoutes({ db, paymentHint }),
+    ...refundRoutes(core),
     ...usageRoutes({ db, clock }),
     ...modelsRoutes({ models: core.models, clock }),
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint: (shortfallMicro) => ({
-        topup_url: `${publicUrl()}/topup`,
-        ...paymentObject(chains, shortfallMicro),
-      }),
+      paymentHint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,

@@ -1,6 +1,7 @@
 import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
 import type { Database } from '../db/database.ts'
 import { auditLedger } from '../ledger/audit.ts'
+import { expireCredits } from '../ledger/expiry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 
@@ -20,7 +21,14 @@ export interface UpkeepDeps {
 const REAP_BATCH = 500
 
 /** How often each kind of upkeep runs. */
-const everyMs = { beat: 5_000, reap: 10_000, usedKeys: 30_000, prune: 600_000, audit: 3_600_000 } as const
+const everyMs = {
+  beat: 5_000,
+  reap: 10_000,
+  usedKeys: 30_000,
+  expiry: 30_000,
+  prune: 600_000,
+  audit: 3_600_000,
+} as const
 /** The first audit waits until a starting server has served its first callers. */
 const FIRST_AUDIT_MS = 60_000
 
@@ -55,6 +63,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   )
   running.add(first)
   every(everyMs.usedKeys, 'noting when keys were used', deps.flushUsedKeys)
+  every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   every(everyMs.audit, 'the ledger audit', audit)
@@ -82,6 +91,9 @@ export async function reap(
     host: deps.host,
     isRunning: deps.isRunning,
   })) {
+    // first, so that what it sent and what is still on its way is refused, and not found a round later
+    await processes.end(deps.db, process.id)
+    const before = marked.length
     for (;;) {
       const holdIds = await processes.leftBehind(deps.db, process, REAP_BATCH)
       await Promise.all(
@@ -96,8 +108,8 @@ export async function reap(
       marked.push(...holdIds)
       if (holdIds.length < REAP_BATCH) break
     }
-    await settleLeftBehind(deps.db, process.id)
-    await processes.end(deps.db, process.id)
+    if (!process.ended || marked.length > before) await settleLeftBehind(deps.db, process.id)
+    await processes.reaped(deps.db, process.id)
   }
   return marked
 }

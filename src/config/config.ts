@@ -39,6 +39,8 @@ export interface Config {
   readonly payments: PaymentsConfig
   /** How owners sign in. */
   readonly oidc: OidcConfig
+  /** Below which balance an account is told, in microcredits; 0 tells nobody. */
+  readonly balanceLowMicro: bigint
   readonly limits: Limits
 }
 
@@ -136,6 +138,7 @@ export function loadConfig({
     models: models.models,
     payments: { ...payments.payments, axon: axon.axon },
     oidc: oidc.oidc,
+    balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     limits: readLimits(file, mode),
   }
   const secrets: Secrets = {

@@ -58,6 +58,7 @@ function usable(value: unknown): ConfigurationFile {
     models: part('models', []),
     payments: part('payments', { assets: {} }),
     oidc: part('oidc', { providers: {}, require_invitation: false }),
+    credits: part('credits', { balance_low_micro: 0 }),
     limits: part('limits', { queue_operations_max: 1, body_bytes: 1, chat_body_bytes: 1 }),
   } as ConfigurationFile
 }

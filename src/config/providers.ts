@@ -26,6 +26,15 @@ export type ProviderConfig =
       readonly headersTimeoutMs: number
       readonly idleTimeoutMs: number
       readonly maxResponseBytes: number
+      /** Where the provider's own record of a call is found; paths into its JSON, with dots. */
+      readonly usageLookup:
+        | {
+            readonly path: string
+            readonly inputTokens: string
+            readonly outputTokens: string
+            readonly cachedInputTokens: string | undefined
+          }
+        | undefined
     }
 
 type FileProvider = ConfigurationFile['providers'][string]
@@ -119,5 +128,11 @@ function resolveProvider(provider: FileProvider): ProviderConfig {
     headersTimeoutMs: provider.headers_timeout_ms,
     idleTimeoutMs: provider.idle_timeout_ms,
     maxResponseBytes: provider.max_response_bytes,
+    usageLookup: provider.usage_lookup && {
+      path: provider.usage_lookup.path,
+      inputTokens: provider.usage_lookup.input_tokens,
+      outputTokens: provider.usage_lookup.output_tokens,
+      cachedInputTokens: provider.usage_lookup.cached_input_tokens,
+    },
   }
 }

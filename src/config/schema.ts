@@ -10,6 +10,7 @@ import {
   Timeout,
   Tokens,
 } from './schema-fields.ts'
+import { Credits, UsageLookup } from './schema-money.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Oidc } from './schema-oidc.ts'
 import { Payments } from './schema-payments.ts'
@@ -73,6 +74,7 @@ export const OpenAiCompatibleProvider = Keys(
     ),
     idle_timeout_ms: Timeout('Milliseconds of silence inside an answer until it counts as broken.', 120_000),
     max_response_bytes: Bytes('The largest answer in bytes, plain or streamed.', 33_554_432),
+    usage_lookup: Type.Optional(UsageLookup),
   },
   { description: 'A provider of kind `openai-compatible`.' },
 )
@@ -259,6 +261,7 @@ export const ConfigurationFile = Keys(
     }),
     payments: Payments,
     oidc: Oidc,
+    credits: Credits,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },

@@ -52,6 +52,8 @@ export type Numeric = ColumnType<string, number | string, number | string>;
 
 export type OrderStatus = "completed" | "confirming" | "expired" | "pending" | "review_required";
 
+export type RefundDecision = "approved" | "rejected";
+
 export type ResolutionKind = "captured" | "voided";
 
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
@@ -199,8 +201,15 @@ export interface AxonReconciliations {
   sent_count: bigint;
 }
 
+export interface BalanceThresholds {
+  account_id: bigint;
+  below_micro: bigint;
+  changed_at: Generated<Timestamp>;
+}
+
 export interface Buckets {
   account_id: bigint;
+  closed_at: Timestamp | null;
   created_at: Generated<Timestamp>;
   expires_at: Timestamp | null;
   held_micro: Generated<bigint>;
@@ -322,6 +331,7 @@ export interface HoldAllocations {
 export interface HoldFlags {
   actual_micro: bigint | null;
   detail: string;
+  evidence: Json | null;
   flag: HoldFlag;
   flagged_at: Generated<Timestamp>;
   hold_id: bigint;
@@ -359,6 +369,12 @@ export interface Holds {
   wanted_micro: bigint;
 }
 
+export interface HoldsWithoutAllocations {
+  hold_id: bigint;
+  noted_at: Generated<Timestamp>;
+  reason: string;
+}
+
 export interface IdempotencyKeys {
   account_id: bigint;
   body: string | null;
@@ -383,6 +399,11 @@ export interface Invitations {
   note: Generated<string>;
   revoked_at: Timestamp | null;
   uses: Generated<number>;
+}
+
+export interface LedgerSettings {
+  balance_low_micro: Generated<bigint>;
+  only_row: Generated<boolean>;
 }
 
 export interface OrderAttempts {
@@ -494,6 +515,7 @@ export interface Processes {
   id: Generated<bigint>;
   oldest_hold_id: Generated<bigint>;
   pid: number;
+  reaped_at: Timestamp | null;
   started_at: Generated<Timestamp>;
 }
 
@@ -516,6 +538,24 @@ export interface Reconciliations {
   unmatched: Numeric;
 }
 
+export interface RefundDecisions {
+  decided_at: Generated<Timestamp>;
+  decided_by: string;
+  decision: RefundDecision;
+  reason: string;
+  refund_id: bigint;
+}
+
+export interface Refunds {
+  account_id: bigint;
+  amount_micro: bigint;
+  call_id: bigint;
+  created_at: Generated<Timestamp>;
+  id: Generated<bigint>;
+  is_verified: boolean;
+  reason: string;
+}
+
 export interface Sessions {
   account_id: bigint;
   created_at: Generated<Timestamp>;
@@ -526,6 +566,19 @@ export interface Sessions {
   last_used_at: Generated<Timestamp>;
   revoked_at: Timestamp | null;
   sid: string;
+}
+
+export interface SettlementAuthorizations {
+  amount_micro: bigint;
+  authorized_at: Generated<Timestamp>;
+  authorized_by: bigint;
+  hold_id: bigint;
+  payer_account_id: bigint;
+}
+
+export interface SettlementParties {
+  account_id: bigint;
+  settlement_id: bigint;
 }
 
 export interface Settlements {
@@ -573,6 +626,7 @@ export interface DB {
   axon_quotes: AxonQuotes;
   axon_rates: AxonRates;
   axon_reconciliations: AxonReconciliations;
+  balance_thresholds: BalanceThresholds;
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
@@ -588,8 +642,10 @@ export interface DB {
   hold_flags: HoldFlags;
   hold_resolutions: HoldResolutions;
   holds: Holds;
+  holds_without_allocations: HoldsWithoutAllocations;
   idempotency_keys: IdempotencyKeys;
   invitations: Invitations;
+  ledger_settings: LedgerSettings;
   order_attempts: OrderAttempts;
   order_events: OrderEvents;
   order_hashes: OrderHashes;
@@ -602,7 +658,11 @@ export interface DB {
   processes: Processes;
   rate_limit_windows: RateLimitWindows;
   reconciliations: Reconciliations;
+  refund_decisions: RefundDecisions;
+  refunds: Refunds;
   sessions: Sessions;
+  settlement_authorizations: SettlementAuthorizations;
+  settlement_parties: SettlementParties;
   settlements: Settlements;
   signing_keys: SigningKeys;
   system_accounts: SystemAccounts;

@@ -4,7 +4,7 @@ export function isConnectionLost(error: unknown): boolean {
   const code = (error as { code?: unknown }).code
   if (typeof code === 'string' && /^(08|57P0)/.test(code)) return true
   if (typeof code === 'string' && codes.has(code)) return true
-  return /Connection terminated|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end/.test(
+  return /Connection terminated|timeout expired|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end/.test(
     error.message,
   )
 }

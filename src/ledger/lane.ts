@@ -35,7 +35,12 @@ export function openLane(options: { url: string; processId: bigint; answerTimeou
 
   async function connected(): Promise<pg.Client> {
     if (client) return client
-    const fresh = new pg.Client({ ...applicationConnection(options.url), application_name: 'farebox ledger' })
+    const fresh = new pg.Client({
+      ...applicationConnection(options.url),
+      application_name: 'farebox ledger',
+      // by the server's own clock a flush that nobody waits for any more ends, and cannot be committed much later
+      statement_timeout: options.answerTimeoutMs * 2,
+    })
     fresh.on('error', () => drop(fresh))
     await fresh.connect()
     client = fresh

@@ -123,6 +123,9 @@ function refusal(status: Status): Refused['kind'] {
     case 'account_banned':
     case 'account_deactivated':
       return status
+    case 'process_ended':
+      // others took this process for dead while the database was away; the next sign of life mends it
+      throw new Fault('unavailable', { retryAfterMs: 5000 })
     default:
       assert(false, `a reserve cannot be ${status}`)
   }

@@ -52,6 +52,8 @@ export interface MarkUnknown {
   readonly operation: 'unknown'
   readonly holdId: bigint
   readonly reason: string
+  /** What is known of it, to look it up by later: ids at the provider, never content. */
+  readonly evidence?: unknown
 }
 
 /** What one flush of the hot path may carry. */
@@ -80,6 +82,7 @@ export const statuses = [
   'unauthorized',
   'account_banned',
   'account_deactivated',
+  'process_ended',
   'conflict',
   'captured',
   'voided',
@@ -136,6 +139,6 @@ export function wireForm(operation: Operation, processId: bigint): Record<string
         reason: storable(operation.reason),
       }
     case 'unknown':
-      return { operation: 'unknown', id, reason: storable(operation.reason) }
+      return { operation: 'unknown', id, reason: storable(operation.reason), usage: operation.evidence }
   }
 }

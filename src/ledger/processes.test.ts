@@ -27,6 +27,11 @@ test('a process that was taken for gone while it was only cut off is watched aga
   await silent(other)
   expect(await gone()).toEqual([other])
   await processes.end(db, other)
+  await processes.reaped(db, other)
+  // a flush of it may still be on its way
+  expect(await gone()).toEqual([other])
+  await database.sql(`update processes set ended_at = ended_at - interval '121 seconds' where id = $1`, [other])
+  await processes.reaped(db, other)
   expect(await gone()).toEqual([])
   await processes.beat(db, other, 0n)
   expect(await gone()).toEqual([])
@@ -44,13 +49,29 @@ test('what a gone process left behind is found by its own oldest hold, and not w
       .map((operation) => ({ ...operation, credential: { kind: 'operator' as const, id: 1n } })),
   )
   await lane.apply([captureOf(3n), { operation: 'unknown', holdId: 4n, reason: 'a test' }])
-  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n }, 10)).toEqual([2n, 5n])
-  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n }, 1)).toEqual([2n])
+  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n, ended: false }, 10)).toEqual([2n, 5n])
+  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n, ended: false }, 1)).toEqual([2n])
 
   expect(await heldByState(db)).toEqual({ in_flight: 3, usage_unknown: 1, pending_settlement: 0 })
   // the usage came after all, above the hold and above what is left: one hold, counted once
   const [late] = await lane.apply([{ ...captureOf(4n), actualMicro: 9n as never } as ReturnType<typeof captureOf>])
   expect(late?.status).toBe('shortfall')
   expect(await heldByState(db)).toEqual({ in_flight: 3, usage_unknown: 0, pending_settlement: 1 })
+  await lane.close()
+})
+
+test('a hold of a process that has ended is refused, however late its flush comes; a repeat of one that was made is answered', async () => {
+  const { db } = database
+  const process = await processes.register(db, { host: 'elsewhere', pid: 4, oldest_hold_id: 0n })
+  const lane = openLane({ url: database.url, processId: process, answerTimeoutMs: 10_000 })
+  const hold = (id: bigint) => ({ ...reserveOf(id), credential: { kind: 'operator' as const, id: 1n } })
+  await database.sql(`select ledger_grant('operator', 'more', 1, 'promo', 50, null, 'a test', 'operator:test')`)
+  expect((await lane.apply([hold(10n)])).map(({ status }) => status)).toEqual(['reserved'])
+  await processes.end(db, process)
+  const late = await lane.apply([hold(10n), hold(11n), { ...hold(12n), detached: true } as ReturnType<typeof hold>])
+  expect(late.map(({ status }) => status)).toEqual(['reserved', 'process_ended', 'reserved'])
+  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 0n, ended: true }, 10)).toEqual([10n])
+  await processes.beat(db, process, 0n)
+  expect((await lane.apply([hold(11n)])).map(({ status }) => status)).toEqual(['reserved'])
   await lane.close()
 })

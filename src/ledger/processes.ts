@@ -4,10 +4,18 @@ import type { Database } from '../db/database.ts'
 /** After this long without a sign of life a process counts as gone, wherever it ran. */
 export const SILENT_AFTER_SECONDS = 30
 
-/** A process that is gone and did not say goodbye. */
+/**
+ * How long after its end a process is still looked at: a flush that was stuck on its way to the database can be
+ * committed until its statement times out. One that begins later is refused (`process_ended`).
+ */
+const LATE_FLUSH_SECONDS = 120
+
+/** A process that is gone. */
 export interface Gone {
   readonly id: bigint
   readonly oldest_hold_id: bigint
+  /** True once its end was noted, by itself or by others; a flush of it may still be on its way. */
+  readonly ended: boolean
 }
 
 /** Registers this process: its holds carry the id that this gives. */
@@ -23,18 +31,34 @@ export async function register(
 export async function beat(db: Database, id: bigint, oldestHoldId: bigint): Promise<void> {
   await db
     .updateTable('processes')
-    .set({ heartbeat_at: sql<Date>`now()`, ended_at: null, oldest_hold_id: oldestHoldId })
+    .set({ heartbeat_at: sql<Date>`now()`, ended_at: null, reaped_at: null, oldest_hold_id: oldestHoldId })
     .where('id', '=', id)
     .execute()
 }
 
-/** Says goodbye: this process left no hold without a resolution or a flag. */
+/** Says goodbye: from here on no hold of this process can be made. */
 export async function end(db: Database, id: bigint): Promise<void> {
-  await db.updateTable('processes').set({ ended_at: sql<Date>`now()` }).where('id', '=', id).execute()
+  await db
+    .updateTable('processes')
+    .set({ ended_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .execute()
+}
+
+/** Notes that what an ended process left was looked at; for the last time, once no flush of it can come any more. */
+export async function reaped(db: Database, id: bigint): Promise<void> {
+  await db
+    .updateTable('processes')
+    .set({ reaped_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where(sql<boolean>`ended_at < now() - make_interval(secs => ${LATE_FLUSH_SECONDS})`)
+    .execute()
 }
 
 /**
- * Processes that are gone: silent for SILENT_AFTER_SECONDS, or on `host` with a pid that `isRunning` denies.
+ * Processes that are gone and were not looked at for the last time: ended, silent for SILENT_AFTER_SECONDS, or on
+ * `host` with a pid that `isRunning` denies.
  * A mistake is harmless: a hold that is marked too early is still settled by its process's own capture.
  */
 export async function gone(
@@ -45,10 +69,11 @@ export async function gone(
     .selectFrom('processes')
     .select(['id', 'host', 'pid', 'oldest_hold_id'])
     .select(sql<boolean>`heartbeat_at < now() - make_interval(secs => ${SILENT_AFTER_SECONDS})`.as('silent'))
-    .where('ended_at', 'is', null)
+    .select(sql<boolean>`ended_at is not null`.as('ended'))
+    .where('reaped_at', 'is', null)
     .where('id', '<>', here.self)
     .execute()
-  return rows.filter((row) => row.silent || (row.host === here.host && !here.isRunning(row.pid)))
+  return rows.filter((row) => row.ended || row.silent || (row.host === here.host && !here.isRunning(row.pid)))
 }
 
 /** Open holds of a process without a flag: what it had begun and not finished. At most `limit`, oldest first. */

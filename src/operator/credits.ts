@@ -3,6 +3,7 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { recordAction } from '../identity/audit-log/service.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { grantCredits } from '../ledger/grants.ts'
+import { creditsAlertCommand } from './credits-alert.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
 import { parseCredits, parseExpiry, parseText, withJson, withReason } from './options.ts'
@@ -19,9 +20,9 @@ interface Wanted {
   readonly json?: boolean
 }
 
-/** `farebox credits grant`. */
+/** `farebox credits grant|alert`. */
 export const creditsCommands: AddCommands = (program, around) => {
-  const credits = program.command('credits').description('give Credits')
+  const credits = program.command('credits').description('give Credits, and say when they run low')
   withReason(withJson(credits.command('grant').description('give Credits to an account')))
     .addArgument(new Argument('<account>', 'id, wallet or e-mail address'))
     .addArgument(new Argument('<credits>', 'such as 12.5').argParser(parseCredits))
@@ -30,6 +31,7 @@ export const creditsCommands: AddCommands = (program, around) => {
     .option('--expires <when>', '90d, 12h, a date or an RFC 3339 time (default: never)', parseExpiry(around.clock))
     .option('--idempotency <id>', 'grants once for each id, however often the command is run', parseText)
     .action((account: string, micro: Microcredits, options: Wanted) => grant(around, account, micro, options))
+  creditsAlertCommand(credits, around)
 }
 
 async function grant(

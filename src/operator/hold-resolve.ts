@@ -3,19 +3,15 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { recordAction } from '../identity/audit-log/service.ts'
 import { assert } from '../kernel/assert.ts'
 import type { Microcredits } from '../kernel/money.ts'
-import { openLane } from '../ledger/lane.ts'
-import type { Applied, Operation, Outcome } from '../ledger/operations.ts'
+import { endHold } from '../ledger/hold-end.ts'
+import type { Applied, Outcome } from '../ledger/operations.ts'
+import { ledgerTransaction } from '../ledger/transaction.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findHold } from './find-hold.ts'
 import { parseMicro, withJson, withReason } from './options.ts'
 import { amount, print } from './output.ts'
 import { type Session, withDatabase } from './session.ts'
 import type { HoldRow } from './store/holds.ts'
-
-/** How long the ledger may take to answer. */
-const ANSWER_TIMEOUT_MS = 15_000
-/** Ends of holds name no process; the lane wants one for reserves. */
-const NO_PROCESS = 0n
 
 interface Decision {
   readonly actual?: Microcredits
@@ -74,7 +70,7 @@ async function resolve(around: ProgramSurroundings, named: string, decision: Dec
     }
     refuseUnlessUnknown(hold)
     refuseSlipAboveHold(hold, decision)
-    const applied = await apply(session, operationOf(hold, decision, session.actor))
+    const applied = await apply(session, around.userName, hold, decision)
     const charged = decision.actual ?? 0n
     const said = `Nothing was changed: hold ${hold.id}`
     if (applied.status === 'already_resolved') {
@@ -90,7 +86,6 @@ async function resolve(around: ProgramSurroundings, named: string, decision: Dec
       )
     }
     assert(applied.status === 'captured' || applied.status === 'voided', `hold ${hold.id} cannot be ${applied.status}`)
-    await record(session, around.userName, hold, decision)
     const returned = charged < hold.reserve_micro ? hold.reserve_micro - charged : 0n
     print(around, decision, {
       data: {
@@ -107,20 +102,6 @@ async function resolve(around: ProgramSurroundings, named: string, decision: Dec
       text: `Hold ${hold.id} is ${applied.status}: ${amount(charged)} charged, ${amount(returned)} given back. Account ${hold.actor_account_id} has ${amount(applied.availableMicro ?? 0n)} available.`,
     })
   })
-}
-
-/** The resolution itself names who and why; this row puts it in the chain of the audit log. */
-async function record(session: Session, name: string, hold: HoldRow, decision: Decision): Promise<void> {
-  await session.db.transaction().execute((tx) =>
-    recordAction(tx, {
-      actor: { kind: 'operator', name },
-      action: 'resolve.hold',
-      targetId: hold.id,
-      before: { flag: hold.flag, reserve_micro: Number(hold.reserve_micro) },
-      after: { charged_micro: Number(decision.actual ?? 0n) },
-      reason: decision.reason,
-    }),
-  )
 }
 
 /** A repeat, for instance after a lost connection, is no mistake. */
@@ -160,29 +141,33 @@ function refuseSlipAboveHold(hold: HoldRow, { actual, aboveHold }: Decision): vo
   )
 }
 
-function operationOf(hold: HoldRow, decision: Decision, actor: string): Operation {
-  const record = { holdId: hold.id, resolvedBy: actor, reason: decision.reason }
-  if (decision.actual === undefined) return { operation: 'void', outcome: 'failed', ...record }
-  return {
-    operation: 'capture',
-    actualMicro: decision.actual,
-    outcome: decision.outcome,
-    usage: null,
-    ...record,
-  }
-}
-
-async function apply(session: Session, operation: Operation): Promise<Applied> {
-  const lane = openLane({
-    url: session.databaseUrl,
-    processId: NO_PROCESS,
-    answerTimeoutMs: ANSWER_TIMEOUT_MS,
-  })
-  try {
-    const [applied] = await lane.apply([operation])
-    assert(applied, 'the ledger gave no answer')
+/** Ends the hold and puts that into the chain of the audit log, together; what changes nothing is not recorded. */
+async function apply(session: Session, name: string, hold: HoldRow, decision: Decision): Promise<Applied> {
+  const by = { holdId: hold.id, resolvedBy: session.actor, reason: decision.reason }
+  return ledgerTransaction(session.db, async (tx) => {
+    const applied =
+      decision.actual === undefined
+        ? await endHold(tx, { operation: 'void', outcome: 'failed', ...by })
+        : await endHold(tx, {
+            operation: 'capture',
+            actualMicro: decision.actual,
+            outcome: decision.outcome,
+            usage: null,
+            ...by,
+          })
+    if (applied.status !== 'already_resolved') {
+      await recordAction(tx, {
+        actor: { kind: 'operator', name },
+        action: 'resolve.hold',
+        targetId: hold.id,
+        before: { flag: hold.flag, reserve_micro: Number(hold.reserve_micro) },
+        after: {
+          charged_micro: applied.status === 'shortfall' ? 0 : Number(decision.actual ?? 0n),
+          status: applied.status,
+        },
+        reason: decision.reason,
+      })
+    }
     return applied
-  } finally {
-    await lane.close()
-  }
+  })
 }

@@ -2,6 +2,7 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { inCredits } from '../kernel/money.ts'
 import { findAccount } from './find-account.ts'
 import { findHold } from './find-hold.ts'
+import { holdLookupCommand } from './hold-lookup.ts'
 import { holdResolveCommand } from './hold-resolve.ts'
 import { parseLimit, withJson } from './options.ts'
 import { age, amount, fields, print, table, time } from './output.ts'
@@ -9,7 +10,7 @@ import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 import * as store from './store/holds.ts'
 
-/** `farebox hold list|show|resolve`. */
+/** `farebox hold list|show|lookup|resolve`. */
 export const holdCommands: AddCommands = (program, around) => {
   const hold = program.command('hold').description('Credits that calls set aside, and that wait for a decision')
   withJson(
@@ -23,6 +24,7 @@ export const holdCommands: AddCommands = (program, around) => {
   withJson(hold.command('show <hold>').description('show a hold, by its id or its request id')).action(
     (named: string, options: { json?: boolean }) => show(around, named, options),
   )
+  holdLookupCommand(hold, around)
   holdResolveCommand(hold, around)
 }
 
@@ -85,12 +87,21 @@ function holdFields(hold: store.HoldRow): Array<readonly [string, string | null]
     ['made', `${time(hold.created_at)} (${age(hold.age_seconds)} ago)`],
     ['process', hold.process],
     ['why', hold.flag_detail],
+    ...evidenceOf(hold),
     ['charged', hold.resolved_micro === null ? null : amount(hold.resolved_micro)],
     ['outcome', hold.resolved_outcome],
     ['resolved by', hold.resolved_by],
     ['reason', hold.resolved_reason],
     ['resolved', hold.resolved_at === null ? null : time(hold.resolved_at)],
   ]
+}
+
+/** What the provider's own record of the call can be found by. */
+function evidenceOf({ evidence }: store.HoldRow): Array<readonly [string, string]> {
+  return Object.entries((evidence ?? {}) as Record<string, unknown>).map(([name, value]) => [
+    name.replaceAll('_', ' '),
+    String(value),
+  ])
 }
 
 /** In one word: how it ended, why it waits, or that its call runs. */

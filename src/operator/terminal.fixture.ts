@@ -24,6 +24,7 @@ import { ownerCommands } from './owner.ts'
 import { pricesCommands } from './prices.ts'
 import { type AddCommands, runProgram } from './program.ts'
 import { reconcileCommands } from './reconcile.ts'
+import { refundCommands } from './refund.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
 
@@ -49,6 +50,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   ownerCommands,
   creditsCommands,
   holdCommands,
+  refundCommands,
   pricesCommands,
   auditCommands,
   auditLogCommands,

@@ -1,43 +1,27 @@
 import fc from 'fast-check'
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { exactTypes } from '../../src/db/database.ts'
-import { openLane } from '../../src/ledger/lane.ts'
 import { wireForm } from '../../src/ledger/operations.ts'
-import { freshDatabase, type TestDatabase } from '../database.ts'
+import { BALANCES_AND_HOLDS } from './balances.ts'
+import { type Bench, openBench } from './bench.ts'
 import { anyStep, endStep, repeatStep, reserveStep } from './commands.ts'
 import type { LedgerCommand } from './model.ts'
-import {
-  BALANCES,
-  BALANCES_VALUES,
-  changeWorld,
-  commandOf,
-  emptyDatabase,
-  makeWorld,
-  operationOf,
-  remember,
-  type World,
-} from './world.ts'
+import { operationOf } from './statements.ts'
+import { commandOf, makeWorld, remember, take, type World } from './world.ts'
 
 /** The long form: FAREBOX_BATCH_RUNS=1000. */
 const RUNS = Number(process.env.FAREBOX_BATCH_RUNS ?? 60)
 const SEED = Number(process.env.FAREBOX_MODEL_SEED ?? 1)
 
-let database: TestDatabase
-let client: pg.Client
+let bench: Bench
 beforeAll(async () => {
-  database = await freshDatabase()
-  client = new pg.Client({ connectionString: database.url, types: exactTypes })
-  await client.connect()
+  bench = await openBench()
 })
-afterAll(async () => {
-  await client.end()
-  await database.drop()
-})
+afterAll(() => bench.close())
 
-/** Applies the commands in flushes that end at `cuts`, looks at everything, and takes all of it back. */
+/** Applies the commands in flushes that end at `cuts`, looks at everything, and takes it back. */
 async function outcome(commands: readonly LedgerCommand[], cuts: readonly number[]): Promise<Record<string, unknown>> {
-  await client.query('begin')
+  const { client } = bench
+  await client.query('savepoint before')
   try {
     const answers: unknown[] = []
     const edges = [0, ...cuts, commands.length]
@@ -49,40 +33,23 @@ async function outcome(commands: readonly LedgerCommand[], cuts: readonly number
       ])
       answers.push(...rows.map((row, index) => ({ ...flush[index], ...row })))
     }
-    const { rows: balances } = await client.query(BALANCES, BALANCES_VALUES)
+    const { rows: balances } = await client.query(BALANCES_AND_HOLDS)
     const { rows: flags } = await client.query(`select hold_id, flag, actual_micro from hold_flags order by 1, 2`)
-    const { rows: windows } = await client.query(
-      `select budget_id, window_kind, spent_micro, held_micro from budget_windows order by 1, 2`,
-    )
     const { rows: moved } = await client.query(
       `select hold_id, debit_id, sum(amount_micro) as amount from transfers where kind = 'capture' group by 1, 2 order by 1, 2`,
     )
     const { rows: findings } = await client.query(
       `select * from ledger_audit() where check_name <> 'open_hold_without_process'`,
     )
-    return { answers, balances, flags, windows, moved, findings }
+    return { answers, balances, flags, moved, findings }
   } finally {
-    await client.query('rollback')
+    await client.query('rollback to savepoint before')
   }
 }
 
 /** Brings the database and the model to some state, by the steps of the model test. */
-async function prepare(world: World, steps: readonly Parameters<typeof commandOf>[1][]): Promise<void> {
-  const lane = openLane({ url: database.url, processId: 1n, answerTimeoutMs: 20_000 })
-  try {
-    for (const step of steps) {
-      const command = commandOf(world, step)
-      if (!command) {
-        await changeWorld(world, step)
-        continue
-      }
-      world.model.apply(command)
-      remember(world, command)
-      await lane.apply([operationOf(command)])
-    }
-  } finally {
-    await lane.close()
-  }
+async function prepare(world: World, steps: readonly Parameters<typeof take>[1][]): Promise<void> {
+  await bench.run(steps.flatMap((step) => take(world, step)?.sql ?? []))
 }
 
 /** So much for everybody that whole families fit, over several buckets. */
@@ -107,27 +74,31 @@ test(`one flush of many operations, the same in several flushes, and one by one 
         cuts: fc.array(fc.nat({ max: 49 }), { maxLength: 5 }),
       }),
       async ({ before, ends, reserves, rich, cuts }) => {
-        await emptyDatabase(database)
-        const world = await makeWorld(database)
-        await prepare(world, rich ? [...wealth, ...before] : before)
-        // the order of one flush: ends of holds, then holds
-        const commands: LedgerCommand[] = []
-        for (const step of [...ends, ...reserves]) {
-          const command = commandOf(world, step)
-          // what is repeated may be an end, which would not stand at its place
-          if (!command || (reserves.includes(step as never) && command.operation !== 'reserve')) continue
-          commands.push(command)
-          if (command.operation === 'reserve') remember(world, command)
+        const world = makeWorld()
+        await bench.client.query('begin')
+        try {
+          await prepare(world, rich ? [...wealth, ...before] : before)
+          // the order of one flush: ends of holds, then holds
+          const commands: LedgerCommand[] = []
+          for (const step of [...ends, ...reserves]) {
+            const command = commandOf(world, step)
+            // what is repeated may be an end, which would not stand at its place
+            if (!command || (reserves.includes(step as never) && command.operation !== 'reserve')) continue
+            commands.push(command)
+            if (command.operation === 'reserve') remember(world, command)
+          }
+          const singly = await outcome(
+            commands,
+            commands.map((_, index) => index + 1),
+          )
+          expect(singly.findings).toEqual([])
+          expect(await outcome(commands, []), 'as one flush').toEqual(singly)
+          const somewhere = cuts.map((cut) => cut % (commands.length + 1)).sort((a, b) => a - b)
+          expect(await outcome(commands, somewhere), `in flushes cut at ${somewhere}`).toEqual(singly)
+          operations += commands.length
+        } finally {
+          await bench.client.query('rollback')
         }
-        const singly = await outcome(
-          commands,
-          commands.map((_, index) => index + 1),
-        )
-        expect(singly.findings).toEqual([])
-        expect(await outcome(commands, []), 'as one flush').toEqual(singly)
-        const somewhere = cuts.map((cut) => cut % (commands.length + 1)).sort((a, b) => a - b)
-        expect(await outcome(commands, somewhere), `in flushes cut at ${somewhere}`).toEqual(singly)
-        operations += commands.length
       },
     ),
     { seed: SEED, numRuns: RUNS, unbiased: true, endOnFailure: false },

@@ -1,59 +1,21 @@
-/**
- * The money core once more, as a person would do it with paper and pencil: Maps, bigint and greedy loops.
- * It shares nothing with the SQL that it judges, and knows nothing of flushes, locks or plans.
- */
-export type Mode = 'self_only' | 'self_then_owner' | 'owner_only'
-export type Limits = { perCall: bigint | null; daily: bigint | null; monthly: bigint | null; total: bigint | null }
-export type Kind = 'promo' | 'bonus' | 'refunded' | 'purchased'
+import { type Budget, Economy, EXPIRED, EXTENDED, type Kind, type Part, roomOf } from './economy.ts'
 
-/** A budget of a key or a link. All windows begin empty and no day passes in a run, so one pair of sums serves all. */
-export interface Budget {
-  readonly name: string
-  limits: Limits
-  spent: bigint
-  held: bigint
-}
-
-export interface Account {
-  readonly name: string
-  status: 'active' | 'banned' | 'deactivated'
-  readonly link: { readonly owner: string; mode: Mode; paused: boolean; readonly budget: string | null } | null
-}
-
-/** A credential; `dead` once revoked or expired. */
-export interface Key {
-  readonly account: string
-  readonly budget: string | null
-  dead: boolean
-}
-
-/** `expires`: rank of its time among all expiries, -1 for one that has passed, null for never. */
-export interface Bucket {
-  readonly account: string
-  readonly kind: Kind
-  expires: number | null
-  posted: bigint
-  held: bigint
-}
-
-export interface HoldPart {
-  readonly bucket: Bucket
-  readonly payer: string
-  readonly amount: bigint
-}
-
+/** The ledger once more: what each operation answers and moves. Independent of the SQL, as the economy below it. */
 export interface Hold {
   readonly request: ReserveCommand
-  readonly parts: HoldPart[]
+  readonly parts: Part[]
   readonly reserve: bigint
   readonly keyBudget: Budget | undefined
   readonly linkBudget: Budget | undefined
   state: 'open' | 'captured' | 'voided'
+  outcome: Outcome
   actual: bigint
   unknown: boolean
   shortfall: bigint | undefined
+  refunded: boolean
 }
 
+export type Outcome = 'success' | 'failed'
 export interface ReserveCommand {
   readonly operation: 'reserve'
   readonly id: bigint
@@ -63,7 +25,7 @@ export interface ReserveCommand {
   readonly minimum: bigint
 }
 export type EndCommand =
-  | { readonly operation: 'capture'; readonly id: bigint; readonly actual: bigint }
+  | { readonly operation: 'capture'; readonly id: bigint; readonly actual: bigint; readonly outcome: Outcome }
   | { readonly operation: 'void'; readonly id: bigint }
   | { readonly operation: 'unknown'; readonly id: bigint }
 export type LedgerCommand = ReserveCommand | EndCommand
@@ -77,13 +39,15 @@ export interface Answer {
   readonly room?: bigint
 }
 
-const KIND_ORDER: readonly Kind[] = ['promo', 'bonus', 'refunded', 'purchased']
+/** What an authorization answers; the rest names the payer that cannot pay its part. */
+export interface Authorized {
+  readonly outcome: string
+  readonly payer?: string
+  readonly required?: bigint
+  readonly available?: bigint
+}
 
-export class Model {
-  readonly accounts = new Map<string, Account>()
-  readonly keys = new Map<string, Key>()
-  readonly budgets = new Map<string, Budget>()
-  readonly buckets: Bucket[] = []
+export class Model extends Economy {
   readonly holds = new Map<bigint, Hold>()
   readonly grants = new Set<string>()
   settlements = 0
@@ -109,58 +73,6 @@ export class Model {
     return actor === undefined ? answer : { ...answer, available: this.spendable(actor) }
   }
 
-  /** What an account may spend: its own, and of its owner's what the link's budget leaves. */
-  spendable(name: string): bigint {
-    const { own, owners } = this.funds(name)
-    const room = roomOf(this.linkBudget(name))
-    return own + (room !== undefined && room < owners ? room : owners)
-  }
-
-  private linkBudget(name: string): Budget | undefined {
-    const { link } = this.account(name)
-    return link?.budget ? this.budgets.get(link.budget) : undefined
-  }
-
-  private account(name: string): Account {
-    const account = this.accounts.get(name)
-    if (!account) throw new Error(`no account ${name}`)
-    return account
-  }
-
-  /** What an account has of its own that is neither held nor expired. */
-  free(name: string): bigint {
-    let total = 0n
-    for (const bucket of this.buckets)
-      if (bucket.account === name && bucket.expires !== -1) total += bucket.posted - bucket.held
-    return total
-  }
-
-  private funds(name: string): { own: bigint; owners: bigint; owner: string | undefined } {
-    const { link } = this.account(name)
-    const own = link?.mode === 'owner_only' ? 0n : this.free(name)
-    const owner =
-      link && link.mode !== 'self_only' && !link.paused && this.account(link.owner).status === 'active'
-        ? link.owner
-        : undefined
-    return { own, owners: owner === undefined ? 0n : this.free(owner), owner }
-  }
-
-  private inOrder(names: readonly string[]): Bucket[] {
-    const found: Bucket[] = []
-    for (const name of names) {
-      const mine = this.buckets.filter((b) => b.account === name && b.expires !== -1 && b.posted > b.held)
-      const never = Number.MAX_SAFE_INTEGER
-      mine.sort(
-        (a, b) =>
-          (a.expires ?? never) - (b.expires ?? never) ||
-          KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind) ||
-          this.buckets.indexOf(a) - this.buckets.indexOf(b),
-      )
-      found.push(...mine)
-    }
-    return found
-  }
-
   private reserve(command: ReserveCommand): Answer {
     const known = this.holds.get(command.id)
     if (known) {
@@ -175,8 +87,8 @@ export class Model {
     if (account.status !== 'active') return { status: `account_${account.status}` }
 
     const { own, owners, owner } = this.funds(command.actor)
-    const keyBudget = key.budget === null ? undefined : this.budgets.get(key.budget)
-    const linkBudget = this.linkBudget(command.actor)
+    const keyBudget = this.budget(key.budget)
+    const linkBudget = this.budget(account.link?.budget)
     const keyRoom = roomOf(keyBudget)
     const linkRoom = roomOf(linkBudget)
     const funds = own + (linkRoom !== undefined && linkRoom < owners ? linkRoom : owners)
@@ -203,26 +115,13 @@ export class Model {
       keyBudget,
       linkBudget,
       state: 'open',
+      outcome: 'failed',
       actual: 0n,
       unknown: false,
       shortfall: undefined,
+      refunded: false,
     })
     return { status: 'reserved', amount: granted }
-  }
-
-  private take(payers: readonly string[], amount: bigint): HoldPart[] {
-    const parts: HoldPart[] = []
-    let left = amount
-    for (const bucket of this.inOrder(payers)) {
-      if (left === 0n) break
-      const free = bucket.posted - bucket.held
-      const taken = free < left ? free : left
-      bucket.held += taken
-      left -= taken
-      parts.push({ bucket, payer: bucket.account, amount: taken })
-    }
-    if (left !== 0n) throw new Error('the model took more than there was')
-    return parts
   }
 
   private end(command: EndCommand): Answer {
@@ -242,17 +141,14 @@ export class Model {
       }
     }
     if (command.operation === 'unknown') {
-      if (!hold.unknown) this.settlements += 1
+      if (!hold.unknown) this.list(hold)
       hold.unknown = true
       return { status: 'usage_unknown' }
     }
-    if (
-      command.operation === 'capture' &&
-      command.actual > hold.reserve &&
-      !this.topUp(hold, command.actual - hold.reserve)
-    ) {
+    hold.outcome = command.operation === 'capture' ? command.outcome : 'failed'
+    if (command.operation === 'capture' && command.actual > hold.reserve && !this.topUp(hold, command.actual)) {
       hold.shortfall = command.actual
-      if (!hold.unknown) this.settlements += 1
+      this.list(hold)
       return { status: 'shortfall', amount: command.actual }
     }
     hold.actual = command.operation === 'capture' ? command.actual : 0n
@@ -261,11 +157,21 @@ export class Model {
     return { status: hold.state, amount: hold.actual }
   }
 
+  /** Whoever made or paid a call hears once of each reason for which it waits; it is one item all the same. */
+  private list(hold: Hold): void {
+    if (!hold.unknown) this.settlements += 1
+    for (const name of new Set([hold.request.actor, ...payersOf(hold)])) this.tell('settlement.pending', name)
+  }
+
   /** The actor's own money covers what the call cost above its hold, if there is enough and its key may. */
-  private topUp(hold: Hold, missing: bigint): boolean {
+  private topUp(hold: Hold, actual: bigint): boolean {
     const { actor } = hold.request
-    const room = hold.keyBudget && roomOf({ ...hold.keyBudget, limits: { ...hold.keyBudget.limits, perCall: null } })
+    const missing = actual - hold.reserve
+    const limits = hold.keyBudget?.limits
+    const room = hold.keyBudget && limits && roomOf({ ...hold.keyBudget, limits: { ...limits, perCall: null } })
     if (this.free(actor) < missing || (room !== undefined && room < missing)) return false
+    // per call, what counts is the call
+    if (limits && limits.perCall !== null && limits.perCall < actual) return false
     hold.parts.push(...this.take([actor], missing))
     if (hold.keyBudget) hold.keyBudget.held += missing
     return true
@@ -274,31 +180,79 @@ export class Model {
   private settle(hold: Hold): void {
     let left = hold.actual
     for (const part of hold.parts) {
-      const charged = part.amount < left ? part.amount : left
-      left -= charged
+      part.captured = part.amount < left ? part.amount : left
+      left -= part.captured
       part.bucket.held -= part.amount
-      part.bucket.posted -= charged
-      const budgets = [hold.keyBudget, part.payer === hold.request.actor ? undefined : hold.linkBudget]
-      for (const budget of budgets) {
-        if (!budget) continue
+      this.spend(part.bucket, part.captured)
+      for (const budget of budgetsOf(hold, part)) {
         budget.held -= part.amount
-        budget.spent += charged
+        budget.spent += part.captured
       }
     }
     if (left !== 0n) throw new Error('the model charged more than was held')
   }
+
+  /** Everybody who paid the hold pays its part of what is missing, or nobody pays anything. */
+  authorize(id: bigint): Authorized {
+    const hold = this.holds.get(id)
+    if (!hold) throw new Error(`no hold ${id}`)
+    if (hold.state !== 'open') return { outcome: 'settled' }
+    if (hold.shortfall === undefined) return { outcome: hold.unknown ? 'usage_unknown' : 'running' }
+    const missing = hold.shortfall - hold.reserve
+    const parts = new Map<string, bigint>()
+    let upto = 0n
+    for (const payer of payersOf(hold)) {
+      const reserved = hold.parts.reduce((sum, part) => sum + (part.payer === payer ? part.amount : 0n), 0n)
+      parts.set(payer, (missing * (upto + reserved)) / hold.reserve - (missing * upto) / hold.reserve)
+      upto += reserved
+    }
+    for (const [payer, required] of parts) {
+      const available = this.free(payer)
+      if (available < required) return { outcome: 'insufficient', payer, required, available }
+    }
+    for (const [payer, required] of parts) {
+      for (const part of this.take([payer], required)) {
+        hold.parts.push(part)
+        for (const budget of budgetsOf(hold, part)) budget.held += part.amount
+      }
+    }
+    hold.actual = hold.shortfall
+    hold.state = 'captured'
+    this.settle(hold)
+    return { outcome: 'authorized' }
+  }
+
+  /** What a failed call took goes back to where it was taken from, once. */
+  refund(id: bigint, account: string): string {
+    const hold = this.holds.get(id)
+    if (!hold) return 'call_not_found'
+    if (hold.request.actor !== account) return 'not_original_account'
+    if (hold.refunded) return 'repeated'
+    if (hold.state === 'open') {
+      if (hold.shortfall !== undefined) return 'pending_settlement'
+      return hold.unknown ? 'usage_unknown' : 'call_running'
+    }
+    if (hold.outcome === 'success') return 'call_successful'
+    if (hold.actual === 0n) return 'nothing_charged'
+    hold.refunded = true
+    const taken = hold.parts.filter((part) => part.captured > 0n)
+    const lapsed = taken.filter(({ bucket }) => bucket.expires === EXPIRED)
+    for (const payer of new Set(lapsed.map((part) => part.payer))) this.expire(payer)
+    for (const part of taken) {
+      if (part.bucket.expires === EXPIRED) part.bucket.expires = EXTENDED
+      part.bucket.posted += part.captured
+      for (const budget of budgetsOf(hold, part)) budget.spent -= part.captured
+    }
+    this.tell('refund.completed', account)
+    return 'refunded'
+  }
 }
 
-/** The tightest room of a budget; undefined when nothing limits it. */
-function roomOf(budget: Budget | undefined): bigint | undefined {
-  if (!budget) return undefined
-  const { perCall, daily, monthly, total } = budget.limits
-  let room = perCall ?? undefined
-  for (const limit of [daily, monthly, total]) {
-    if (limit === null) continue
-    const left = limit - budget.spent - budget.held
-    const usable = left > 0n ? left : 0n
-    if (room === undefined || usable < room) room = usable
-  }
-  return room
-}
+/** Who paid a hold, in the order of use. */
+export const payersOf = (hold: Hold): string[] => [...new Set(hold.parts.map((part) => part.payer))]
+
+/** In which budgets a part counts: the key's always, the link's when the owner pays. */
+const budgetsOf = (hold: Hold, part: Part): Budget[] =>
+  [hold.keyBudget, part.payer === hold.request.actor ? undefined : hold.linkBudget].filter(
+    (budget) => budget !== undefined,
+  )

@@ -1,122 +1,104 @@
-import { microcredits } from '../../src/kernel/money.ts'
-import { grantCredits } from '../../src/ledger/grants.ts'
-import type { Applied, Operation } from '../../src/ledger/operations.ts'
-import type { TestDatabase } from '../database.ts'
-import { ACCOUNTS, BUDGETS, EVERYTHING, KEYS, type Step } from './commands.ts'
-import { type Answer, type Bucket, type LedgerCommand, type Limits, Model } from './model.ts'
+import { ACCOUNTS, EVERYTHING, KEYS, type Name, type Step } from './commands.ts'
+import { type Bucket, EXPIRED, type Limits, type Link } from './economy.ts'
+import { type LedgerCommand, Model, payersOf } from './model.ts'
+import * as statement from './statements.ts'
 
-/** The same economy twice: in a database and in the model, with the ids that tie them together. */
+/** The economy in a model, and what names its parts in the database. */
 export interface World {
-  readonly database: TestDatabase
   readonly model: Model
   /** Every hold id that was ever asked for, in order. */
   readonly asked: bigint[]
   /** Every ledger command that was ever sent, in order, for replays. */
   readonly sent: LedgerCommand[]
-  readonly grants: Array<{
-    source: string
-    account: string
-    kind: Bucket['kind']
-    expires: number | null
-    amount: bigint
-  }>
+  readonly grants: Grant[]
 }
 
-export const accountId = (name: string): bigint => BigInt(ACCOUNTS.indexOf(name as (typeof ACCOUNTS)[number]) + 1)
-const keyId = (name: string): bigint => BigInt(Object.keys(KEYS).indexOf(name) + 1)
-const budgetId = (name: string): bigint => BigInt(BUDGETS.indexOf(name as (typeof BUDGETS)[number]) + 1)
-const NO_LIMITS: Limits = { perCall: null, daily: null, monthly: null, total: null }
-/** What the budgets allow until a step says otherwise. */
-const FIRST_LIMITS: Record<(typeof BUDGETS)[number], Limits> = {
-  key: { ...NO_LIMITS, monthly: 4_000n },
-  lonerKey: { ...NO_LIMITS, perCall: 400n, total: 6_000n },
-  link: { ...NO_LIMITS, daily: 3_000n },
+/** Credits given, by a source that gives once. */
+export interface Grant {
+  readonly source: string
+  readonly account: Name
+  readonly kind: Bucket['kind']
+  readonly expires: number | null
+  readonly amount: bigint
 }
+
+/** What the database is to do for a step, and what it must answer: what the model answered. */
+export interface Deed {
+  /** What happened, for the count of what a run came to. */
+  readonly mark: string
+  readonly sql: string
+  readonly expected: unknown
+}
+
+const NO_LIMITS: Limits = { perCall: null, daily: null, monthly: null, total: null }
+/** What the budgets allow until a step says otherwise: two of keys, and those of the first links. */
+const FIRST_LIMITS: readonly Limits[] = [
+  { ...NO_LIMITS, monthly: 4_000n },
+  { ...NO_LIMITS, perCall: 400n, total: 6_000n },
+  { ...NO_LIMITS, daily: 3_000n },
+  NO_LIMITS,
+]
+const FIRST_LINKS: Partial<Record<Name, Link>> = {
+  agent: { owner: 'owner', mode: 'self_then_owner', paused: false, budget: 3 },
+  strict: { owner: 'owner', mode: 'owner_only', paused: false, budget: 4 },
+}
+const AGENTS = ['agent', 'strict'] as const
+/** Below which balance everybody is told, and one of them. */
+const TOLD_BELOW = 900n
+const LONER_TOLD_BELOW = 2_500n
+
 const at = <T>(list: readonly T[], position: number): T | undefined =>
   list.length === 0 ? undefined : list[position % list.length]
-/** The time of an expiry's rank: far ahead, or long gone for -1. */
-const expiryTime = (rank: number): Date => new Date(Date.UTC(rank < 0 ? 2001 : 2900 + rank, 0, 1))
 
-/** Empties the database for the next run, history too: as its owner may, and nobody else. */
-export async function emptyDatabase(database: TestDatabase): Promise<void> {
-  const history = await database.sql<{ name: string }>(
-    `select tgrelid::regclass::text as name from pg_trigger where tgname = 'append_only' and tgrelid <> 'system_accounts'::regclass`,
-  )
-  const trigger = (how: string) => history.map(({ name }) => `alter table ${name} ${how} trigger append_only;`).join('')
-  const tables = ['families', 'budgets', ...history.map(({ name }) => name)].join(', ')
-  await database.sql(
-    `begin; ${trigger('disable')} truncate ${tables} restart identity cascade; ${trigger('enable')} commit`,
-  )
-}
-
-/** Makes the people, their keys and their budgets in an empty database and in a new model. */
-export async function makeWorld(database: TestDatabase): Promise<World> {
+/** The people, their keys and their budgets in a new model; `opening` makes the same in an empty database. */
+export function makeWorld(): World {
   const model = new Model()
-  for (const name of BUDGETS) {
-    model.budgets.set(name, { name, limits: FIRST_LIMITS[name], spent: 0n, held: 0n })
-    const { perCall, daily, monthly, total } = FIRST_LIMITS[name]
-    await database.sql(
-      'insert into budgets (per_call_micro, daily_micro, monthly_micro, total_micro) values ($1, $2, $3, $4)',
-      [perCall, daily, monthly, total],
-    )
-  }
+  FIRST_LIMITS.forEach((limits, index) => {
+    model.budgets.set(index + 1, { id: index + 1, limits, spent: 0n, held: 0n })
+  })
   for (const name of ACCOUNTS) {
-    const owned = name === 'agent' || name === 'strict'
-    const family = owned ? accountId('owner') : accountId(name)
-    await database.sql('insert into families (id) values ($1) on conflict do nothing', [family])
-    await database.sql(`insert into accounts (account_type, family_id) values ($1, $2)`, [
-      owned ? 'agent' : 'owner',
-      family,
-    ])
-    const link = owned
-      ? {
-          owner: 'owner',
-          mode: name === 'strict' ? ('owner_only' as const) : ('self_then_owner' as const),
-          paused: false,
-          budget: name === 'agent' ? 'link' : null,
-        }
-      : null
-    if (link) {
-      await database.sql(
-        'insert into agent_links (agent_account_id, owner_account_id, billing_mode, budget_id) values ($1, $2, $3, $4)',
-        [accountId(name), accountId(link.owner), link.mode, link.budget === null ? null : budgetId(link.budget)],
-      )
-    }
-    model.accounts.set(name, { name, status: 'active', link })
+    const link = FIRST_LINKS[name]
+    model.accounts.set(name, { name, status: 'active', link: link ? { ...link } : null })
+    model.thresholds.set(name, name === 'loner' ? LONER_TOLD_BELOW : TOLD_BELOW)
   }
-  for (const [name, key] of Object.entries(KEYS)) {
-    await database.sql(
-      `insert into api_keys (account_id, secret_hash, prefix, last4, budget_id) values ($1, $2, 'fbx_', '', $3)`,
-      [accountId(key.account), Buffer.from(name), key.budget === null ? null : budgetId(key.budget)],
-    )
-    model.keys.set(name, { account: key.account, budget: key.budget, dead: false })
-  }
-  return { database, model, asked: [], sent: [], grants: [] }
+  for (const [name, key] of Object.entries(KEYS)) model.keys.set(name, { ...key, dead: false })
+  return { model, asked: [], sent: [], grants: [] }
 }
 
-/** What a step asks of the ledger now; undefined for steps that are not the ledger's, or that have nothing to work on. */
+/** The same people as statements. */
+export function opening(): string[] {
+  return [
+    ...FIRST_LIMITS.map((limits, index) => statement.budget(index + 1, limits)),
+    ...ACCOUNTS.map((name) => statement.account(name, FIRST_LINKS[name]?.owner)),
+    ...ACCOUNTS.flatMap((name) => {
+      const link = FIRST_LINKS[name]
+      return link ? [statement.link(name, link)] : []
+    }),
+    ...Object.entries(KEYS).map(([name, key]) => statement.key(name, key.account, key.budget)),
+    statement.thresholds(TOLD_BELOW, 'loner', LONER_TOLD_BELOW),
+  ]
+}
+
+/** What a step asks of the ledger's hot path now; undefined for other steps, or when there is nothing to work on. */
 export function commandOf(world: World, step: Step): LedgerCommand | undefined {
   switch (step.step) {
     case 'reserve': {
       const key = at(Object.keys(KEYS), step.key) as keyof typeof KEYS
       const wanted = BigInt(step.wanted)
       const minimum = (wanted * BigInt(step.minimumPercent) + 99n) / 100n
-      return {
-        operation: 'reserve',
-        id: BigInt(world.asked.length + 1),
-        actor: KEYS[key].account,
-        key,
-        wanted,
-        minimum,
-      }
+      const id = BigInt(world.asked.length + 1)
+      return { operation: 'reserve', id, actor: KEYS[key].account, key, wanted, minimum }
     }
     case 'capture': {
       const id = holdFor(world, step.which)
       const hold = id === undefined ? undefined : world.model.holds.get(id)
       if (id === undefined) return undefined
-      if (step.percent === EVERYTHING && hold)
-        return { operation: 'capture', id, actual: hold.reserve + world.model.free(hold.request.actor) }
-      return { operation: 'capture', id, actual: ((hold?.reserve ?? 7n) * BigInt(Math.max(step.percent, 0))) / 100n }
+      const outcome = step.failed ? 'failed' : 'success'
+      const actual =
+        step.percent === EVERYTHING && hold
+          ? hold.reserve + world.model.free(hold.request.actor)
+          : ((hold?.reserve ?? 7n) * BigInt(Math.max(step.percent, 0))) / 100n
+      return { operation: 'capture', id, actual, outcome }
     }
     case 'void':
     case 'unknown': {
@@ -151,51 +133,15 @@ export function remember(world: World, command: LedgerCommand): void {
   if (command.operation === 'reserve' && !world.asked.includes(command.id)) world.asked.push(command.id)
 }
 
-/** The command in the ledger's own words. */
-export function operationOf(command: LedgerCommand): Operation {
-  switch (command.operation) {
-    case 'reserve':
-      return {
-        operation: 'reserve',
-        holdId: command.id,
-        requestId: `request ${command.id}`,
-        actorAccountId: accountId(command.actor),
-        credential: { kind: 'api_key', id: keyId(command.key) },
-        wantedMicro: microcredits(command.wanted),
-        minimumMicro: microcredits(command.minimum),
-        category: 'model',
-        subject: 'test',
-        detail: null,
-      }
-    case 'capture':
-      return {
-        operation: 'capture',
-        holdId: command.id,
-        actualMicro: microcredits(command.actual),
-        outcome: 'success',
-        usage: null,
-      }
-    case 'void':
-      return { operation: 'void', holdId: command.id, outcome: 'failed' }
-    case 'unknown':
-      return { operation: 'unknown', holdId: command.id, reason: 'the test says so' }
+/** Takes a step in the model; gives what the database is to do. Undefined when there is nothing to work on. */
+export function take(world: World, step: Step): Deed | undefined {
+  const command = commandOf(world, step)
+  if (command) {
+    const expected = world.model.apply(command)
+    remember(world, command)
+    const mark = `${command.operation} ${expected.status}${expected.whose ? ` by ${expected.whose}` : ''}`
+    return { mark, sql: statement.operation(command), expected: statement.answered(expected) }
   }
-}
-
-/** The ledger's answer in the model's words. */
-export function answerOf(applied: Applied): Answer {
-  const { detail } = applied
-  const number = (name: string): bigint => BigInt(String(detail?.[name] ?? 0))
-  const answer: Answer = { status: applied.status, amount: applied.amountMicro, available: applied.availableMicro }
-  if (applied.status === 'insufficient_credits') return { ...answer, room: number('available_micro') }
-  if (applied.status !== 'budget_exceeded') return answer
-  const room = number('limit_micro') - number('spent_micro') - number('held_micro')
-  return { ...answer, whose: detail?.budget as 'key' | 'link', room: room > 0n ? room : 0n }
-}
-
-/** Does a step that is not the ledger's hot path, in both worlds. */
-export async function changeWorld(world: World, step: Step): Promise<void> {
-  const { model, database } = world
   switch (step.step) {
     case 'grant':
       return grant(world, {
@@ -209,117 +155,104 @@ export async function changeWorld(world: World, step: Step): Promise<void> {
       const earlier = at(world.grants, step.which)
       return earlier && grant(world, earlier)
     }
+    case 'authorize':
+      return authorize(world, step.which)
+    case 'refund':
+      return refund(world, step)
+    default:
+      return changeTerms(world, step)
+  }
+}
+
+function grant(world: World, wanted: Grant): Deed {
+  const given = world.model.grant(wanted)
+  if (given) world.grants.push(wanted)
+  return { mark: given ? 'grant' : 'grant again', sql: statement.grant(wanted), expected: { repeated: !given } }
+}
+
+function authorize(world: World, position: number): Deed | undefined {
+  const waiting = [...world.model.holds].filter(([, hold]) => hold.state === 'open' && hold.shortfall !== undefined)
+  const any = [...world.model.holds]
+  const [id, hold] = at(position % 4 > 0 && waiting.length > 0 ? waiting : any, Math.floor(position / 4)) ?? []
+  if (id === undefined || !hold) return undefined
+  const payer = payersOf(hold).at(-1) as Name
+  const expected = world.model.authorize(id)
+  const mark = `authorize ${expected.outcome}`
+  return { mark, sql: statement.authorize(id, payer), expected: statement.authorized(expected) }
+}
+
+function refund(world: World, step: Extract<Step, { step: 'refund' }>): Deed | undefined {
+  const all = [...world.model.holds]
+  const failed = all.filter(([, hold]) => hold.state === 'captured' && hold.outcome === 'failed')
+  const [pool, rest] = [step.which % 3, Math.floor(step.which / 3)]
+  const [id, hold] = at(pool > 0 && failed.length > 0 ? failed : all, rest) ?? []
+  if (id === undefined || !hold) return undefined
+  const account = (step.other ? at(ACCOUNTS, rest) : hold.request.actor) as Name
+  const outcome = world.model.refund(id, account)
+  return { mark: `refund ${outcome}`, sql: statement.refund(id, account), expected: { outcome } }
+}
+
+/** Steps that change who may do what, and time's work. */
+function changeTerms(world: World, step: Step): Deed | undefined {
+  const { model } = world
+  const done = (sql: string, expected: unknown = {}): Deed => ({ mark: step.step, sql, expected })
+  switch (step.step) {
     case 'expire': {
       const index = step.which % Math.max(model.buckets.length, 1)
       const bucket = model.buckets[index]
-      if (!bucket || bucket.expires === null) return
-      bucket.expires = -1
-      await database.sql(
-        'update buckets set expires_at = $2 where id = (select id from buckets order by id offset $1 limit 1)',
-        [index, expiryTime(-1)],
-      )
-      return
+      if (!bucket || bucket.expires === null) return undefined
+      bucket.expires = EXPIRED
+      return done(statement.expireBucket(index))
+    }
+    case 'sweep': {
+      const name = at(ACCOUNTS, step.account) ?? 'owner'
+      const swept = model.expire(name)
+      return {
+        ...done(statement.sweep(name), { swept: Number(swept) }),
+        mark: swept > 0n ? 'sweep some' : 'sweep none',
+      }
     }
     case 'status': {
       const name = at(ACCOUNTS, step.account) ?? 'owner'
-      const account = model.accounts.get(name)
-      if (account) account.status = step.status
-      await database.sql('update accounts set status = $2 where id = $1', [accountId(name), step.status])
-      return
+      model.account(name).status = step.status
+      return done(statement.status(name, step.status))
     }
-    case 'link': {
-      const link = model.accounts.get('agent')?.link
-      if (link) Object.assign(link, { mode: step.mode, paused: step.paused })
-      await database.sql('update agent_links set billing_mode = $2, funding_paused = $3 where agent_account_id = $1', [
-        accountId('agent'),
-        step.mode,
-        step.paused,
-      ])
-      return
+    case 'terms': {
+      const name = at(AGENTS, step.agent) ?? 'agent'
+      const { link } = model.account(name)
+      if (!link) return undefined
+      Object.assign(link, { mode: step.mode, paused: step.paused })
+      return done(statement.terms(name, step.mode, step.paused))
     }
+    case 'link':
+      return relink(world, step)
     case 'limits': {
-      const name = at(BUDGETS, step.budget) ?? 'key'
-      const budget = model.budgets.get(name)
-      if (budget) budget.limits = step.limits
-      const { perCall, daily, monthly, total } = step.limits
-      await database.sql(
-        'update budgets set per_call_micro = $2, daily_micro = $3, monthly_micro = $4, total_micro = $5 where id = $1',
-        [budgetId(name), perCall, daily, monthly, total],
-      )
-      return
+      const budget = at([...model.budgets.values()], step.budget)
+      if (!budget) return undefined
+      budget.limits = step.limits
+      return done(statement.limits(budget.id, step.limits))
     }
     case 'killKey': {
       const name = at(Object.keys(KEYS), step.key) ?? 'owner'
       const key = model.keys.get(name)
       if (key) key.dead = true
-      const column = step.how === 'revoke' ? 'revoked_at' : 'expires_at'
-      await database.sql(`update api_keys set ${column} = now() - interval '1 second' where id = $1`, [keyId(name)])
-      return
+      return done(statement.killKey(name, step.how))
     }
     default:
-      return
+      return undefined
   }
 }
 
-async function grant(world: World, wanted: World['grants'][number]): Promise<void> {
-  const given = world.model.grant(wanted)
-  if (given) world.grants.push(wanted)
-  const { repeated } = await grantCredits(world.database.db, {
-    source: 'operator',
-    sourceId: wanted.source,
-    accountId: accountId(wanted.account),
-    bucket: wanted.kind,
-    amountMicro: microcredits(wanted.amount),
-    expiresAt: wanted.expires === null ? undefined : expiryTime(wanted.expires),
-    reason: 'a test',
-    grantedBy: 'operator:test',
-  })
-  if (repeated === given)
-    throw new Error(`grant ${wanted.source}: given by the model ${given}, repeated by the ledger ${repeated}`)
-}
-
-/** All that money can be seen by, as text: buckets, budgets, ends of holds, open items. */
-export interface Balances {
-  readonly buckets: string[]
-  readonly budgets: string[]
-  readonly holds: string[]
-  readonly settlements: number
-}
-
-/** The balances that the model has. */
-export function modelBalances({ model }: World): Balances {
-  return {
-    buckets: model.buckets.map((b) => `${b.account} ${b.kind} posted ${b.posted} held ${b.held}`),
-    budgets: [...model.budgets.values()].flatMap((b) =>
-      b.spent + b.held === 0n
-        ? []
-        : ['daily', 'monthly', 'total'].map((window) => `${b.name} ${window} spent ${b.spent} held ${b.held}`),
-    ),
-    holds: [...model.holds]
-      .sort(([a], [b]) => Number(a - b))
-      .map(
-        ([id, h]) =>
-          `${id} ${h.reserve} ${h.state} ${h.actual} parts ${h.parts.map((p) => `${model.buckets.indexOf(p.bucket)}:${p.amount}`).join(' ')}`,
-      ),
-    settlements: model.settlements,
+/** An Agent leaves its owner, or joins one with a budget that has spent nothing. */
+function relink({ model }: World, step: Extract<Step, { step: 'link' }>): Deed {
+  const name = at(AGENTS, step.agent) ?? 'agent'
+  const account = model.account(name)
+  if (account.link) {
+    account.link = null
+    return { mark: 'unlink', sql: statement.unlink(name), expected: {} }
   }
-}
-
-/** The query behind databaseBalances; one row with a `balances` column. */
-export const BALANCES = `
-  with numbered as (select *, row_number() over (order by id) - 1 as position from buckets)
-  select json_build_object(
-    'buckets', (select coalesce(json_agg(format('%s %s posted %s held %s', ($1::text[])[account_id], kind, posted_micro, held_micro) order by id), '[]') from buckets),
-    'budgets', (select coalesce(json_agg(format('%s %s spent %s held %s', ($2::text[])[budget_id], window_kind, spent_micro, held_micro) order by budget_id, window_kind), '[]') from budget_windows where spent_micro + held_micro > 0),
-    'holds', (select coalesce(json_agg(format('%s %s %s %s parts %s', h.id, h.reserve_micro, coalesce(r.kind::text, 'open'), coalesce(r.actual_micro, 0),
-        (select string_agg(format('%s:%s', n.position, a.amount_micro), ' ' order by a.n) from hold_allocations a join numbered n on n.id = a.bucket_id where a.hold_id = h.id)) order by h.id), '[]')
-      from holds h left join hold_resolutions r on r.hold_id = h.id),
-    'settlements', (select count(*) from settlements)) as balances`
-export const BALANCES_VALUES: unknown[] = [[...ACCOUNTS], [...BUDGETS]]
-
-/** The balances that the database has. */
-export async function databaseBalances(database: TestDatabase): Promise<Balances> {
-  const [row] = await database.sql<{ balances: Balances }>(BALANCES, BALANCES_VALUES)
-  if (!row) throw new Error('no balances')
-  return row.balances
+  const budget = model.budgets.size + 1
+  model.budgets.set(budget, { id: budget, limits: step.limits, spent: 0n, held: 0n })
+  account.link = { owner: step.to % 3 === 0 ? 'rival' : 'owner', mode: 'self_then_owner', paused: false, budget }
+  return { mark: 'link', sql: statement.join(name, account.link, step.limits), expected: {} }
 }

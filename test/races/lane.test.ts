@@ -2,11 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { type Applier, createApplier } from '../../src/ledger/applier.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { type Lane, LaneLost, openLane } from '../../src/ledger/lane.ts'
+import { wireForm } from '../../src/ledger/operations.ts'
+import * as processes from '../../src/ledger/processes.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { amount, balanceOf, makeEconomy, reserveOf } from './economy.ts'
 import { type Proxy as DatabaseProxy, openProxy } from './proxy.ts'
@@ -122,6 +124,53 @@ test('an end whose statement is cancelled is not poison: it is sent again until 
   blocker.release()
   expect((await capture).status).toBe('captured')
   expect(await balanceOf(database)).toEqual({ posted: CREDITS - 7n, held: 0n, charged: 7n })
+})
+
+describe('a hold whose server died while it was on its way', () => {
+  const deadProcess = () => processes.register(database.db, { host: 'elsewhere', pid: 1, oldest_hold_id: 0n })
+  /** What whoever looks after the dead finds of this one. */
+  const leftBy = async (dead: bigint) => {
+    const self = await processes.register(database.db, { host: 'here', pid: 2, oldest_hold_id: 0n })
+    const gone = await processes.gone(database.db, { self, host: 'here', isRunning: () => true })
+    const found = gone.find(({ id }) => id === dead)
+    return found && processes.leftBehind(database.db, found, 10)
+  }
+
+  test('is refused when its family was locked until its server counted as dead', async () => {
+    const dead = await deadProcess()
+    const line = openLane({ url: database.url, processId: dead, answerTimeoutMs: 20_000 })
+    const blocker = await database.pool.connect()
+    await blocker.query('begin; select ledger_lock_families(array[1]::bigint[])')
+    const stuck = line.apply([reserveOf(1n, 10n)])
+    await vi.waitFor(
+      async () => {
+        const rows = await database.sql(
+          `select from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger' and wait_event_type = 'Lock'`,
+        )
+        expect(rows).toHaveLength(1)
+      },
+      { timeout: 10_000 },
+    )
+    await processes.end(database.db, dead)
+    await blocker.query('commit')
+    blocker.release()
+    expect((await stuck).map(({ status }) => status)).toEqual(['process_ended'])
+    expect(await balanceOf(database)).toMatchObject({ held: 0n })
+    await line.close()
+  })
+
+  test('is found by the next who looks, when it was committed after the last look', async () => {
+    const dead = await deadProcess()
+    const backend = await database.pool.connect()
+    await backend.query('begin')
+    await backend.query('select ledger_apply($1)', [JSON.stringify([wireForm(reserveOf(1n, 10n), dead)])])
+    await processes.end(database.db, dead)
+    await processes.reaped(database.db, dead)
+    expect(await leftBy(dead)).toEqual([])
+    await backend.query('commit')
+    backend.release()
+    expect(await leftBy(dead)).toEqual([1n])
+  })
 })
 
 const SEED = Number(process.env.FAREBOX_MODEL_SEED ?? 1)

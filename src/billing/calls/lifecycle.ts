@@ -34,8 +34,8 @@ export interface HeldCall {
   capture(end: { actualMicro: Microcredits; outcome: Outcome; usage: unknown }): Promise<Settled>
   /** The work was not done and costs nothing. */
   release(): Promise<Settled>
-  /** The work was begun and its cost cannot be known. */
-  unknown(reason: string): Promise<Settled>
+  /** The work was begun and its cost cannot be known. `evidence` is kept for whoever looks it up: ids, never content. */
+  unknown(reason: string, evidence?: Readonly<Record<string, string | undefined>>): Promise<Settled>
 }
 
 /** A call whose money was just held. */
@@ -113,8 +113,8 @@ export function heldCall(ledger: Ledger, callId: bigint): HeldCall {
       const { availableMicro } = await ledger.end({ operation: 'void', holdId: callId, outcome: 'failed' })
       return { state: 'released', chargedMicro: 0n as Microcredits, availableMicro }
     },
-    async unknown(reason) {
-      const { availableMicro } = await ledger.end({ operation: 'unknown', holdId: callId, reason })
+    async unknown(reason, evidence) {
+      const { availableMicro } = await ledger.end({ operation: 'unknown', holdId: callId, reason, evidence })
       return { state: 'usage_unknown', chargedMicro: undefined, availableMicro }
     },
   }

@@ -59,6 +59,7 @@ test('a call can be read with its usage, its price and every microcredit that it
     ],
     refundable: false,
     refund_reason_not: 'call_successful',
+    refund_id: null,
     created_at: expect.stringMatching(/Z$/),
     resolved_at: expect.stringMatching(/Z$/),
   })

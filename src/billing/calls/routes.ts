@@ -41,9 +41,10 @@ const Call = Closed({
   refund_reason_not: Nullable(
     Type.String({
       description:
-        'call_running, usage_unknown, pending_settlement, call_successful, nothing_charged or not_original_account',
+        'call_running, usage_unknown, pending_settlement, call_successful, nothing_charged, already_refunded or not_original_account',
     }),
   ),
+  refund_id: Nullable(Integer('The refund that the account which made the call applied for: GET /v1/refunds')),
   created_at: Time(),
   resolved_at: Nullable(Time()),
 })
@@ -147,6 +148,7 @@ function callView(row: CallRow, viewer: bigint): Of<typeof Call> {
     funding: [...row.funding],
     refundable: refusal === undefined,
     refund_reason_not: refusal ?? null,
+    refund_id: row.refund_id === null ? null : integer(row.refund_id),
     created_at: row.created_at.toISOString(),
     resolved_at: row.resolved_at?.toISOString() ?? null,
   }

@@ -25,6 +25,8 @@ export interface CallRow {
   readonly usage: unknown
   readonly actual_micro: bigint | null
   readonly resolved_at: Date | null
+  /** Its refund, in whatever state. */
+  readonly refund_id: bigint | null
   /** In the order of use. Amounts in JSON are exact: they stay below 2^53. */
   readonly funding: ReadonlyArray<{
     account_id: number
@@ -80,7 +82,7 @@ const read = (viewer: bigint, holds: RawBuilder<unknown>) => sql<CallRow>`
   select h.id, h.request_id, h.category, h.subject, h.actor_account_id, case when h.credential_kind = 'api_key' then h.credential_id end as key_id,
          h.reserve_micro, h.detail, h.created_at, ${status} as status, r.kind as resolution, coalesce(r.outcome, short.outcome) as outcome,
          coalesce(r.usage, short.usage) as usage, coalesce(r.actual_micro, short.actual_micro)::bigint as actual_micro, r.resolved_at,
-         coalesce(funding.parts, '[]') as funding
+         (select f.id from refunds f where f.call_id = h.id) as refund_id, coalesce(funding.parts, '[]') as funding
   from (${holds}) h ${ends}
   left join lateral (
     select json_agg(json_build_object('account_id', p.payer_account_id, 'bucket', b.kind, 'reserved_amount_micro', p.amount_micro,

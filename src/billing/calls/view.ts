@@ -7,6 +7,7 @@ export type NotRefundable =
   | 'pending_settlement'
   | 'call_successful'
   | 'nothing_charged'
+  | 'already_refunded'
   | 'not_original_account'
 
 /** How the money of a call stands (decisions 5), with `reserved` while it runs. */
@@ -35,7 +36,8 @@ export function refusalToRefund(row: CallRow, viewer: bigint): NotRefundable | u
     case 'success':
       return 'call_successful'
     case 'failed':
-      return row.actual_micro === 0n ? 'nothing_charged' : undefined
+      if (row.actual_micro === 0n) return 'nothing_charged'
+      return row.refund_id === null ? undefined : 'already_refunded'
   }
 }
 

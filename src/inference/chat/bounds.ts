@@ -79,7 +79,7 @@ export function outputTokensCovered(reserveMicro: Microcredits, bounds: Bounds, 
 }
 
 /** What the reported usage costs: exact, and rounded up once for the whole call. */
-export function costOf(usage: Usage, price: Price): Microcredits {
+export function costOf(usage: Usage, price: TokenPrices): Microcredits {
   return cost(usage.inputTokens - usage.cachedInputTokens, usage.cachedInputTokens, usage.outputTokens, price)
 }
 
@@ -92,7 +92,10 @@ export function providerCostOf(usage: Usage, price: Price): bigint | undefined {
   )
 }
 
-function cost(input: number, cached: number, output: number, price: Price): Microcredits {
+/** What of a price a cost depends on. */
+type TokenPrices = Pick<Price, 'inputMicroPerM' | 'outputMicroPerM' | 'cachedInputMicroPerM'>
+
+function cost(input: number, cached: number, output: number, price: TokenPrices): Microcredits {
   const total =
     BigInt(input) * price.inputMicroPerM +
     BigInt(cached) * price.cachedInputMicroPerM +

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Person, PRICE, startTestApp, type TestApp } from '../../../test/app.ts'
-import { answering, hangingUp, refusing, usageOf } from '../../../test/mock-provider.ts'
+import { answering, chunk, hangingUp, refusing, streaming, usageOf } from '../../../test/mock-provider.ts'
 
 /** A model whose operator chose to count tokens here when its provider does not. */
 const COUNTED = `  - id: counted-model
@@ -157,3 +157,26 @@ describe('usage', () => {
     },
   )
 })
+
+test.each([
+  ['a whole answer without usage', answering({ usage: null }), false, 'chatcmpl-mock'],
+  ['a stream without usage', answering({ usage: null }), true, 'chatcmpl-mock'],
+  ['a stream that broke off', streaming([chunk('a')], 'cut'), true, 'chatcmpl-mock'],
+  ['a connection that was lost before any answer', hangingUp, false, undefined],
+])(
+  "%s leaves a call whose evidence names what the provider's own record is found by, and nothing that was said",
+  async (_what, behaviour, stream, responseId) => {
+    app.mock.behaviour = behaviour
+    await app.chat(person, { stream })
+    const [hold] = await app.holds(person)
+    const [flag] = await app.database.sql<{ evidence: Record<string, string> }>(
+      `select evidence from hold_flags where hold_id = $1 and flag = 'usage_unknown'`,
+      [hold?.id],
+    )
+    expect(flag?.evidence).toEqual({
+      provider: 'mock',
+      model: 'upstream-a',
+      ...(responseId === undefined ? {} : { response_id: responseId }),
+    })
+  },
+)

@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/errors.ts'
 import { type JsonObject, ProviderLost } from '../../providers/provider.ts'
 import type { LocalCount } from './local-count.ts'
 import { type ChatDeps, type Running, settle } from './running.ts'
-import { errorFrame, framesOf, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
+import { errorFrame, framesOf, responseIdOf, rewriteBatch, type Sink, type StreamSeen, usageFrame } from './stream.ts'
 
 /** Forwards all frames of a running call, settles it and writes the end. Never rejects: what goes wrong becomes a frame. */
 export async function pump(
@@ -36,13 +36,10 @@ export async function pump(
   try {
     // a count of what was seen says nothing of what a broken stream still did
     const usage = seen.usage ?? (broken === undefined ? await running.count?.usage().catch(() => undefined) : undefined)
-    const settled = await settle(
-      deps,
-      running,
-      usage,
-      broken === undefined ? 'success' : 'failed',
-      broken ?? 'the provider reported no usage',
-    )
+    const settled = await settle(deps, running, usage, broken === undefined ? 'success' : 'failed', {
+      because: broken ?? 'the provider reported no usage',
+      responseId: responseIdOf(seen),
+    })
     if (broken !== undefined) ending = errorFrame('upstream_interrupted', interruption(broken, settled), to.requestId)
     else ending = `${to.includeUsage ? usageFrame(seen, running.model.id, settled.chargedMicro) : ''}data: [DONE]\n\n`
   } catch (error) {

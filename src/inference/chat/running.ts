@@ -124,7 +124,7 @@ export async function settle(
   running: Running,
   usage: Usage | undefined,
   outcome: 'success' | 'failed',
-  unknownBecause: string,
+  unknown: { readonly because: string; readonly responseId: unknown },
 ): Promise<Settled> {
   const actualMicro = usage && costOf(usage, running.price)
   const absurd = actualMicro !== undefined && actualMicro > MICROCREDITS_MAX
@@ -139,7 +139,10 @@ export async function settle(
           cached_input_tokens: usage.cachedInputTokens,
         },
       })
-    : running.call.unknown(absurd ? 'the provider reported more usage than any amount can be' : unknownBecause)
+    : running.call.unknown(
+        absurd ? 'the provider reported more usage than any amount can be' : unknown.because,
+        evidenceOf(running.attempted, unknown.responseId),
+      )
   const settled = await written.catch((cause: unknown) => {
     // the end is still on its way to the ledger: this is no refusal, after which the call could be made again
     throw new Fault('internal_error', {
@@ -156,6 +159,18 @@ export async function settle(
     known ? providerCostOf(usage, running.price) : undefined,
   )
   return settled
+}
+
+const ID_LENGTH_MAX = 200
+
+/** What the provider's own record of a call can be found by. Ids alone: other words of a provider may repeat the prompt. */
+function evidenceOf({ route, outcome }: Attempted, responseId: unknown): Record<string, string | undefined> {
+  return {
+    provider: route.provider,
+    model: route.model,
+    response_id: typeof responseId === 'string' ? responseId.slice(0, ID_LENGTH_MAX) : undefined,
+    provider_request_id: outcome.kind === 'lost' ? undefined : outcome.providerRequestId,
+  }
 }
 
 function report(

@@ -30,7 +30,10 @@ export async function answerChat(deps: ChatDeps, request: ChatCall): Promise<Cha
     if (outcome.kind === 'lost') throw new ProviderLost(outcome.message)
     running.count?.see(outcome.body)
     const usage = outcome.usage ?? (await running.count?.usage().catch(() => undefined))
-    const settled = await settle(deps, running, usage, 'success', 'the provider reported no usage')
+    const settled = await settle(deps, running, usage, 'success', {
+      because: 'the provider reported no usage',
+      responseId: outcome.body.id,
+    })
     const body: JsonObject = { ...outcome.body, model: running.model.id }
     if (typeof body.usage === 'object' && body.usage !== null && settled.chargedMicro !== undefined) {
       body.usage = { ...body.usage, cost_micro: Number(settled.chargedMicro) }
@@ -38,7 +41,10 @@ export async function answerChat(deps: ChatDeps, request: ChatCall): Promise<Cha
     return { headers: { ...headersOf(running), ...settledHeaders(settled) }, body }
   } catch (error) {
     if (!(error instanceof ProviderLost)) throw error
-    await settle(deps, running, undefined, 'failed', `the provider was lost: ${error.message}`)
+    await settle(deps, running, undefined, 'failed', {
+      because: `the provider was lost: ${error.message}`,
+      responseId: undefined,
+    })
     throw new Fault('upstream_timeout', {
       message: `The provider was lost before its answer came. Its usage is unknown, so ${Number(running.call.reserveMicro)} microcredits stay held until the operator resolves call ${running.call.callId}.`,
       headers: headersOf(running),

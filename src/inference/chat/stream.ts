@@ -112,6 +112,15 @@ function reportedError(error: unknown): string {
   return `the provider reported an error inside its answer${kind === undefined ? '' : `: ${String(kind)}`}`
 }
 
+/** The provider's id of the answer, as its frames carry it; undefined where they do not. */
+export function responseIdOf({ lastFrame }: StreamSeen): unknown {
+  try {
+    return (JSON.parse(lastFrame ?? '{}') as JsonObject).id
+  } catch {
+    return undefined
+  }
+}
+
 /** The closing usage frame: what the provider counted and what it cost. */
 export function usageFrame(seen: StreamSeen, modelId: string, costMicro: bigint | undefined): string {
   let head: JsonObject = {}

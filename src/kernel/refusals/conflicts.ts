@@ -88,6 +88,13 @@ export const conflicts = {
     message: 'This order expired before a send attempt was reserved.',
     fix: 'POST .../resume revives it for 30 minutes while it is under 24 hours old; else make a new order.',
   },
+  call_not_refundable: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Call not refundable',
+    message: 'This call cannot be refunded.',
+    fix: 'Only calls that failed and were charged can be; refund_reason_not says what this one lacks. GET /v1/calls/{id} shows it before.',
+  },
   order_not_in_review: {
     status: 409,
     type: 'conflict_error',

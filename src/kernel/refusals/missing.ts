@@ -23,6 +23,13 @@ export const missingThings = {
     message: 'There is no such call.',
     fix: 'GET /v1/calls lists the calls of this account.',
   },
+  settlement_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Settlement not found',
+    message: 'No call with this request id waits, or waited, for a settlement of this account.',
+    fix: 'GET /v1/credits/settlements?state=all lists the items of this account.',
+  },
   api_key_not_found: {
     status: 404,
     type: 'not_found_error',

@@ -15,6 +15,8 @@ export interface HoldRow {
   readonly flag: HoldFlag | null
   readonly flag_detail: string | null
   readonly flagged_at: Date | null
+  /** What is known of a call of unknown cost, to look it up by. */
+  readonly evidence: Json | null
   /** What the call cost, where it is known. */
   readonly actual_micro: bigint | null
   /** Name of the server process that made the hold: host and process id. */
@@ -39,7 +41,7 @@ export interface AllocationRow {
 const columns = sql`
   h.id, h.request_id, h.actor_account_id, h.category, h.subject, h.reserve_micro, h.created_at, h.detail,
   extract(epoch from now() - h.created_at)::float8 as age_seconds,
-  f.flag, f.detail as flag_detail, f.flagged_at, f.actual_micro, p.host || ':' || p.pid as process,
+  f.flag, f.detail as flag_detail, f.flagged_at, (select u.evidence from hold_flags u where u.hold_id = h.id and u.flag = 'usage_unknown') as evidence, f.actual_micro, p.host || ':' || p.pid as process,
   r.kind as resolution, r.actual_micro as resolved_micro, r.outcome as resolved_outcome, r.resolved_by, r.reason as resolved_reason, r.resolved_at`
 const joins = sql`
   left join lateral (select * from hold_flags where hold_id = h.id order by flag desc limit 1) f on true
