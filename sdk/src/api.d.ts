@@ -875,7 +875,7 @@ export interface paths {
         };
         /**
          * Credits, calls, errors and tokens by day, model, agent or key.
-         * @description Covers the calls that this account made and those that it funded. Charges count on the day they were made, calls and tokens on the day the call began. Days are UTC.
+         * @description Covers the calls that this account made and those that it funded. Charges and refunds count on the day they were made, calls and tokens on the day the call began. Days are UTC.
          */
         get: operations["getUsage"];
         put?: never;
@@ -9254,6 +9254,8 @@ export interface operations {
                             other?: boolean;
                             /** @description What this account paid: equals the captures of its statement over the same range */
                             charged_micro: number;
+                            /** @description What came back to this account for failed calls: equals the refunds of its statement */
+                            refunded_micro: number;
                             /** @description What this account's owner paid for the calls that this account began in the range */
                             owner_charged_micro: number;
                             /** @description Calls that began in the range, running ones included */
@@ -9266,6 +9268,8 @@ export interface operations {
                         totals: {
                             /** @description What this account paid: equals the captures of its statement over the same range */
                             charged_micro: number;
+                            /** @description What came back to this account for failed calls: equals the refunds of its statement */
+                            refunded_micro: number;
                             /** @description What this account's owner paid for the calls that this account began in the range */
                             owner_charged_micro: number;
                             /** @description Calls that began in the range, running ones included */

@@ -128,6 +128,15 @@ export interface AuditLogHead {
   only_row: Generated<boolean>;
 }
 
+export interface AuditOpenHolds {
+  hold_id: bigint;
+}
+
+export interface AuditProgress {
+  audited_until: Timestamp;
+  only_row: Generated<boolean>;
+}
+
 export interface AxonClaims {
   account_id: bigint;
   block: bigint | null;
@@ -292,6 +301,13 @@ export interface Challenges {
   owner_account_id: bigint | null;
   purpose: ChallengePurpose;
   wallet_address: string;
+}
+
+export interface ClosedTime {
+  candidate: Timestamp | null;
+  closed_until: Timestamp;
+  only_row: Generated<boolean>;
+  waits_for: Generated<string[]>;
 }
 
 export interface CreditGrants {
@@ -614,6 +630,45 @@ export interface Transfers {
   refund_id: bigint | null;
 }
 
+export interface UsageCalls {
+  account_id: bigint | null;
+  actor_account_id: bigint | null;
+  created_at: Timestamp | null;
+  hold_id: bigint | null;
+  input_tokens: Numeric | null;
+  key_id: bigint | null;
+  model: string | null;
+  outcome: CallOutcome | null;
+  output_tokens: Numeric | null;
+  owner_charged_micro: bigint | null;
+}
+
+export interface UsageHours {
+  account_id: bigint;
+  actor_account_id: bigint;
+  calls: bigint;
+  charged_micro: bigint;
+  errors: bigint;
+  hour: Timestamp;
+  input_tokens: bigint;
+  key_id: bigint | null;
+  model: string;
+  output_tokens: bigint;
+  owner_charged_micro: bigint;
+  refunded_micro: bigint;
+}
+
+export interface UsageOpen {
+  account_id: bigint;
+  hold_id: bigint;
+  hour: Timestamp;
+}
+
+export interface UsageRolled {
+  only_row: Generated<boolean>;
+  rolled_until: Timestamp;
+}
+
 export interface DB {
   account_wallets: AccountWallets;
   accounts: Accounts;
@@ -621,6 +676,8 @@ export interface DB {
   api_keys: ApiKeys;
   audit_log: AuditLog;
   audit_log_head: AuditLogHead;
+  audit_open_holds: AuditOpenHolds;
+  audit_progress: AuditProgress;
   axon_claims: AxonClaims;
   axon_events: AxonEvents;
   axon_quotes: AxonQuotes;
@@ -635,6 +692,7 @@ export interface DB {
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
   challenges: Challenges;
+  closed_time: ClosedTime;
   credit_grants: CreditGrants;
   delegations: Delegations;
   families: Families;
@@ -667,4 +725,8 @@ export interface DB {
   signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
   transfers: Transfers;
+  usage_calls: UsageCalls;
+  usage_hours: UsageHours;
+  usage_open: UsageOpen;
+  usage_rolled: UsageRolled;
 }
