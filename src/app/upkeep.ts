@@ -1,4 +1,5 @@
 import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
+import { rollUpUsage } from '../billing/usage/roll-up/service.ts'
 import type { Database } from '../db/database.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
@@ -26,6 +27,7 @@ const everyMs = {
   reap: 10_000,
   usedKeys: 30_000,
   expiry: 30_000,
+  usage: 60_000,
   prune: 600_000,
   audit: 3_600_000,
 } as const
@@ -64,6 +66,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   running.add(first)
   every(everyMs.usedKeys, 'noting when keys were used', deps.flushUsedKeys)
   every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
+  every(everyMs.usage, 'summing the usage of closed hours', () => rollUpUsage(deps.db))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   every(everyMs.audit, 'the ledger audit', audit)
