@@ -13,6 +13,7 @@ import { axonCommands } from './operator/axon.ts'
 import { configCommands } from './operator/config.ts'
 import { creditsCommands } from './operator/credits.ts'
 import { doctorCommands } from './operator/doctor.ts'
+import { exportCommands } from './operator/export.ts'
 import { holdCommands } from './operator/hold.ts'
 import { keyCommands } from './operator/key.ts'
 import { migrateCommands } from './operator/migrate.ts'
@@ -24,6 +25,7 @@ import { refundCommands } from './operator/refund.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
+import { verifyCommands } from './operator/verify.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -79,6 +81,7 @@ const surroundings: ProgramSurroundings = {
   isRunning,
   onStop,
   write: (text) => void process.stdout.write(text),
+  written: () => new Promise((resolve) => process.stdout.write('', () => resolve())),
   writeError: (text) => void process.stderr.write(text),
 }
 
@@ -100,6 +103,8 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   pricesCommands,
   auditCommands,
   auditLogCommands,
+  exportCommands,
+  verifyCommands,
   signingKeyCommands,
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process

@@ -17,5 +17,7 @@ export interface ProgramSurroundings {
   readonly isRunning: (pid: number) => boolean
   readonly onStop: (stop: (signal: string) => void) => void
   readonly write: (text: string) => void
+  /** Resolves when everything written so far has been taken, for output that does not fit memory. */
+  readonly written: () => Promise<void>
   readonly writeError: (text: string) => void
 }

@@ -48,7 +48,8 @@ async function review(operator: string, ...args: string[]) {
     write(text: string) {
       out += text
     },
-    writeError(text: string) {
+    written: async () => undefined,
+      writeError(text: string) {
       err += text
     },
   }

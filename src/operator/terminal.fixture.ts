@@ -17,6 +17,7 @@ import { axonCommands } from './axon.ts'
 import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
+import { exportCommands } from './export.ts'
 import { holdCommands } from './hold.ts'
 import { type KeyInput, keyCommands } from './key.ts'
 import { migrateCommands } from './migrate.ts'
@@ -27,6 +28,7 @@ import { reconcileCommands } from './reconcile.ts'
 import { refundCommands } from './refund.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
+import { verifyCommands } from './verify.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -54,6 +56,8 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   pricesCommands,
   auditCommands,
   auditLogCommands,
+  exportCommands,
+  verifyCommands,
   signingKeyCommands,
 ]
 
@@ -92,6 +96,7 @@ export function openTerminal(defaults: RawEnvironment): {
         write(text: string) {
           out += text
         },
+        written: async () => undefined,
         writeError(text: string) {
           err += text
         },

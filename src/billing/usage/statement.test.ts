@@ -127,7 +127,7 @@ async function check(
     expect(part.ids).toEqual(rows.map((row) => Number(row.id)))
     expect(part.opening).toBe(opening)
     opening = part.closing
-    const { by, columns, names } = dimensions[(index + limit) % dimensions.length] ?? dimensions[0]
+    const { by, columns, names } = dimensions[(index + limit) % dimensions.length] as (typeof dimensions)[number]
     const used = await use(caller, range, by)
     expect(moneyOf(used, names)).toEqual(grouped(rows, columns))
     expect(used.totals.charged_micro).toBe(0 - sum(rows, 'capture'))

@@ -75,7 +75,7 @@ test('calls, ends and refunds that race with roll-ups are in usage once: none tw
   await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)))
   // calls that end only after their hour was rolled up
   const began = new Date((await database.sql<{ at: Date }>('select clock_timestamp() as at'))[0]?.at ?? 0)
-  await until(async () => (await closeAndRollUp()) > began)
+  await until(async () => (await closeAndRollUp()) > began, 'time is closed')
   await Promise.all(
     late.map((id) => make.capture(id, 2n, { outcome: 'success', usage: { input_tokens: 1, output_tokens: 0 } })),
   )
@@ -100,7 +100,7 @@ test('calls, ends and refunds that race with roll-ups are in usage once: none tw
   }
   await check()
   const ended = new Date((await database.sql<{ at: Date }>('select clock_timestamp() as at'))[0]?.at ?? 0)
-  await until(async () => (await closeAndRollUp()) > ended)
+  await until(async () => (await closeAndRollUp()) > ended, 'time is closed')
   await check()
   expect(await database.sql('select * from usage_open')).toEqual([])
   // nothing is left to be read live: what was checked last came from the roll-up alone
@@ -120,7 +120,7 @@ test('time is not closed while a transaction runs that began before it, however 
     for (let n = 0; n < 5; n++)
       expect((await closeAndRollUp()).getTime()).toBeLessThanOrEqual(began.getTime())
     await client.query('commit')
-    await until(async () => (await closeAndRollUp()) > began)
+    await until(async () => (await closeAndRollUp()) > began, 'time is closed')
   } finally {
     client.release()
   }
