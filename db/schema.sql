@@ -437,6 +437,7 @@ create table credit_grants (
   constraint credit_grants_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES buckets(id),
   constraint credit_grants_amount_micro_check CHECK (((amount_micro)::bigint > 0))
 );
+CREATE INDEX credit_grants_time ON credit_grants USING brin (created_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table delegations (
@@ -916,6 +917,7 @@ create table usage_rolled (
 -- function captured_parts(hold bigint, actual bigint) returns TABLE(bucket_id bigint, payer_account_id bigint, captured_micro bigint); sql, stable
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
 -- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_audit_recent() returns TABLE(check_name text, subject text, expected text, found text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_authorize(hold bigint, authorizing_account bigint) returns TABLE(outcome text, payer_account_id bigint, required_micro bigint, available_micro bigint); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
 -- function ledger_close_time(margin interval DEFAULT '00:01:00'::interval) returns timestamp with time zone; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
@@ -976,6 +978,7 @@ grant execute on function budget_windows_at(moment timestamp with time zone) to 
 grant execute on function captured_parts(hold bigint, actual bigint) to farebox_app;
 grant execute on function ledger_apply(operations json) to farebox_app;
 grant execute on function ledger_audit() to farebox_app;
+grant execute on function ledger_audit_recent() to farebox_app;
 grant execute on function ledger_authorize(hold bigint, authorizing_account bigint) to farebox_app;
 grant execute on function ledger_capture_above(op ledger_resolution) to farebox_app;
 grant execute on function ledger_close_time(margin interval) to farebox_app;

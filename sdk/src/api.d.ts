@@ -744,7 +744,7 @@ export interface paths {
         };
         /**
          * The statement of this account: every movement, newest first.
-         * @description Opening and movements make closing, on each page and over a whole range. `Accept: text/csv` gives the whole range as one file. Movements are in the order in which they were written; near `from` and `to` those of the same moment stay together.
+         * @description Opening and movements make closing, on each page and over a whole range. `Accept: text/csv` gives the whole range as one file. Movements are in the order in which they were written; near `from` and `to` those of the same moment stay together. A range that ended a minute ago never changes any more. Captures and refunds of a range, added up by actor_account_id, key_id or model, are charged_micro and refunded_micro of GET /v1/usage.
          */
         get: operations["getCreditsLedger"];
         put?: never;
@@ -8288,6 +8288,9 @@ export interface operations {
                             /** Format: date-time */
                             created_at: string;
                             call_id: number | null;
+                            model: string | null;
+                            actor_account_id: number | null;
+                            key_id: number | null;
                             refund_id: number | null;
                             grant: {
                                 source: string;

@@ -1,7 +1,7 @@
 import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
 import { rollUpUsage } from '../billing/usage/roll-up/service.ts'
 import type { Database } from '../db/database.ts'
-import { auditLedger } from '../ledger/audit.ts'
+import { auditLedger, auditRecent } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
@@ -15,6 +15,7 @@ export interface UpkeepDeps {
   readonly isRunning: (pid: number) => boolean
   readonly flushUsedKeys: () => Promise<void>
   readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
+  readonly onRecentAudit: (findings: Awaited<ReturnType<typeof auditRecent>>) => void
   readonly onTrouble: (message: string, error: unknown) => void
 }
 
@@ -29,7 +30,8 @@ const everyMs = {
   expiry: 30_000,
   usage: 60_000,
   prune: 600_000,
-  audit: 3_600_000,
+  auditRecent: 60_000,
+  audit: 86_400_000,
 } as const
 /** The first audit waits until a starting server has served its first callers. */
 const FIRST_AUDIT_MS = 60_000
@@ -69,6 +71,8 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   every(everyMs.usage, 'summing the usage of closed hours', () => rollUpUsage(deps.db))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
+  // what is new is audited within minutes, and everything derived again once a day
+  every(everyMs.auditRecent, 'the audit of recent movements', () => auditRecent(deps.db).then(deps.onRecentAudit))
   every(everyMs.audit, 'the ledger audit', audit)
   timers.push(
     setTimeout(
