@@ -1,5 +1,6 @@
 import { residentMb } from './child.ts'
 import { measureFirstToken, measureLatency, measureStreams } from './clients.ts'
+import { measureReading, NEW_CALLS, prepareReading, SMALL_ROWS } from './reading.ts'
 import type { Contender, Goal, Measured, Scenario, SideName, Tools } from './scenario.ts'
 
 const CONNECTIONS = 64
@@ -191,6 +192,26 @@ export const scenarios: readonly Scenario[] = [
         unit: '',
       },
     ],
+  },
+  {
+    name: 'reading',
+    title: `A page of a statement, a page of settlements, the audit of ${NEW_CALLS} new calls, one after another: a ledger of ${SMALL_ROWS} calls, or a full one`,
+    profile: 'mock-0ms',
+    stream: false,
+    prepare: prepareReading,
+    contenders: [
+      { name: 'empty', side: 'farebox', accounts: 1, history: SMALL_ROWS },
+      { name: 'full', side: 'farebox', accounts: 1, history: true },
+    ],
+    columns: ['statement p50 ms', 'settlements p50 ms', 'audit p50 ms'],
+    measure: measureReading,
+    goals: ['statement', 'settlements', 'audit'].map((what) => ({
+      what: `${what}, full / empty`,
+      value: ratio(`${what} p50 ms`, 'full', 'empty'),
+      bound: { atMost: 1.2 },
+      judgedBy: 'median',
+      unit: '',
+    })),
   },
 ]
 

@@ -437,7 +437,7 @@ create table credit_grants (
   constraint credit_grants_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES buckets(id),
   constraint credit_grants_amount_micro_check CHECK (((amount_micro)::bigint > 0))
 );
-CREATE INDEX credit_grants_time ON credit_grants USING brin (created_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX credit_grants_time ON credit_grants USING brin (created_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table delegations (
@@ -496,7 +496,7 @@ create table hold_resolutions (
   constraint hold_resolutions_pkey PRIMARY KEY (hold_id),
   constraint hold_resolutions_check CHECK (((kind = 'captured'::resolution_kind) OR ((actual_micro)::bigint = 0)))
 );
-CREATE INDEX hold_resolutions_time ON hold_resolutions USING brin (resolved_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX hold_resolutions_time ON hold_resolutions USING brin (resolved_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON hold_resolutions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table holds (
@@ -522,7 +522,7 @@ create table holds (
 );
 CREATE INDEX holds_actor_time ON holds USING btree (actor_account_id, created_at);
 CREATE INDEX holds_funded_time ON holds USING btree (family_id, created_at) WHERE family_id <> actor_account_id;
-CREATE INDEX holds_time ON holds USING brin (created_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX holds_time ON holds USING brin (created_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table holds_without_allocations (
@@ -873,7 +873,7 @@ create table transfers (
   constraint transfers_check CHECK (((debit_id < 0) <> (credit_id < 0)))
 );
 CREATE INDEX transfers_account ON transfers USING btree (account_id, id);
-CREATE INDEX transfers_time ON transfers USING brin (moved_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX transfers_time ON transfers USING brin (moved_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table usage_hours (
@@ -915,9 +915,11 @@ create table usage_rolled (
 -- function budget_rooms(budget bigint, moment timestamp with time zone DEFAULT now()) returns TABLE(name text, limit_micro bigint, spent_micro bigint, held_micro bigint, room_micro bigint); sql, stable
 -- function budget_windows_at(moment timestamp with time zone) returns TABLE(window_kind budget_window, starts_on date); sql, immutable
 -- function captured_parts(hold bigint, actual bigint) returns TABLE(bucket_id bigint, payer_account_id bigint, captured_micro bigint); sql, stable
+-- function holds_begun(since timestamp with time zone, upto timestamp with time zone) returns SETOF holds; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
+-- function holds_ended(since timestamp with time zone, upto timestamp with time zone) returns SETOF hold_resolutions; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
 -- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
--- function ledger_audit_recent() returns TABLE(check_name text, subject text, expected text, found text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_audit_recent() returns TABLE(check_name text, subject text, expected text, found text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, enable_seqscan=off, enable_mergejoin=off, jit=off
 -- function ledger_authorize(hold bigint, authorizing_account bigint) returns TABLE(outcome text, payer_account_id bigint, required_micro bigint, available_micro bigint); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
 -- function ledger_close_time(margin interval DEFAULT '00:01:00'::interval) returns timestamp with time zone; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
@@ -941,6 +943,7 @@ create table usage_rolled (
 -- function refuse_change() returns trigger; plpgsql, volatile
 -- function settlement_parts(hold bigint, missing bigint) returns TABLE(n smallint, payer_account_id bigint, reserved_micro bigint, part_micro bigint); sql, stable
 -- function statement_cut(account bigint, moment timestamp with time zone) returns bigint; plpgsql, stable
+-- function transfers_moved(since timestamp with time zone, upto timestamp with time zone) returns SETOF transfers; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
 
 grant delete, insert, select, update on account_wallets to farebox_app;
 grant insert, select, update on accounts to farebox_app;
@@ -976,6 +979,8 @@ grant execute on function balance_low_payload(account bigint, balance bigint, be
 grant execute on function budget_rooms(budget bigint, moment timestamp with time zone) to farebox_app;
 grant execute on function budget_windows_at(moment timestamp with time zone) to farebox_app;
 grant execute on function captured_parts(hold bigint, actual bigint) to farebox_app;
+grant execute on function holds_begun(since timestamp with time zone, upto timestamp with time zone) to farebox_app;
+grant execute on function holds_ended(since timestamp with time zone, upto timestamp with time zone) to farebox_app;
 grant execute on function ledger_apply(operations json) to farebox_app;
 grant execute on function ledger_audit() to farebox_app;
 grant execute on function ledger_audit_recent() to farebox_app;
@@ -1002,6 +1007,7 @@ grant execute on function ledger_tell_refund(refund bigint) to farebox_app;
 grant execute on function refuse_change() to farebox_app;
 grant execute on function settlement_parts(hold bigint, missing bigint) to farebox_app;
 grant execute on function statement_cut(account bigint, moment timestamp with time zone) to farebox_app;
+grant execute on function transfers_moved(since timestamp with time zone, upto timestamp with time zone) to farebox_app;
 grant select on hold_allocations to farebox_app;
 grant select on hold_flags to farebox_app;
 grant select on hold_resolutions to farebox_app;

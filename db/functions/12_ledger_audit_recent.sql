@@ -1,13 +1,45 @@
+-- What was written in a span of time, whoever it belongs to: by the summary of the rows' times, since the indexes by account
+-- or hold would be walked from end to end.
+create or replace function holds_begun(since timestamptz, upto timestamptz) returns setof holds language sql stable
+set enable_indexscan = off
+set enable_indexonlyscan = off
+set enable_seqscan = off
+as $$
+  select * from holds h where h.created_at >= since and h.created_at < upto
+$$;
+create or replace function holds_ended(since timestamptz, upto timestamptz) returns setof hold_resolutions language sql stable
+set enable_indexscan = off
+set enable_indexonlyscan = off
+set enable_seqscan = off
+as $$
+  select * from hold_resolutions r where r.resolved_at >= since and r.resolved_at < upto
+$$;
+create or replace function transfers_moved(since timestamptz, upto timestamptz) returns setof transfers language sql stable
+set enable_indexscan = off
+set enable_indexonlyscan = off
+set enable_seqscan = off
+as $$
+  select * from transfers t where t.moved_at >= since and t.moved_at < upto
+$$;
+
 -- Audits what was stamped since the last call, up to where time is closed, at most a day of it: costs the new rows,
 -- whatever the size of the ledger. It finds what went wrong now; ledger_audit() derives everything again and finds what
 -- was changed long after. Rows of one transaction carry one time, so a hold's end and its movements are always seen
 -- together. Run it in one REPEATABLE READ snapshot. Of several at once one works, the others find nothing to do.
 create or replace function ledger_audit_recent() returns table (check_name text, subject text, expected text, found text)
-language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+language plpgsql security definer
+set search_path = pg_catalog, public, pg_temp
+-- what is new is little and its neighbours are found by index (`offset 0` keeps it so): tables that were small when they
+-- were looked at last must not look like a reason to read all of the others
+set enable_seqscan = off
+set enable_mergejoin = off
+set jit = off
+as $$
 #variable_conflict use_column
 declare
   since timestamptz;
   upto timestamptz;
+  latest holds[];
 begin
   select audited_until into since from audit_progress for update skip locked;
   select least(closed_until, since + interval '1 day') into upto from closed_time;
@@ -15,21 +47,22 @@ begin
     return;
   end if;
 
+  latest := array(select h from holds_begun(since, 'infinity') h);
+
   return query
     with recent as materialized (
       select t.id, t.kind, t.account_id, t.amount_micro, t.balance_after_micro, t.hold_id, t.grant_id, t.refund_id, greatest(t.debit_id, t.credit_id) as bucket_id,
              case when t.debit_id > 0 then -t.amount_micro else t.amount_micro end as signed
-      from transfers t where t.moved_at >= since and t.moved_at < upto
+      from transfers_moved(since, upto) t
     ), begun as materialized (
-      select h.id, h.reserve_micro from holds h where h.created_at >= since and h.created_at < upto
+      select l.id, l.reserve_micro from unnest(latest) l where l.created_at < upto
     ), ended as materialized (
-      select r.hold_id, r.kind, r.actual_micro from hold_resolutions r where r.resolved_at >= since and r.resolved_at < upto
+      select r.hold_id, r.kind, r.actual_micro from holds_ended(since, upto) r
     ), open as materialized (
       -- what was open where the last audit ended, and all that was begun since
-      select h.id, h.process_id
-      from (select o.hold_id as id from audit_open_holds o union select n.id from holds n where n.created_at >= since) known
-      join holds h on h.id = known.id
-      where not exists (select from hold_resolutions r where r.hold_id = h.id)
+      select known.id, (select h.process_id from holds h where h.id = known.id) as process_id
+      from (select o.hold_id as id from audit_open_holds o union select l.id from unnest(latest) l) known
+      where not exists (select from hold_resolutions r where r.hold_id = known.id offset 0)
     )
     select 'transfer_balance', 'transfer ' || t.id, (before.owned + t.signed)::text, t.balance_after_micro::text
     from recent t
@@ -82,10 +115,10 @@ begin
     from recent t join buckets b on b.id = t.bucket_id where t.kind = 'expiry' and b.expires_at is null
     union all
     select 'bucket_held', 'bucket ' || b.id, coalesce(kept.micro, 0)::text, b.held_micro::text
-    from (select distinct a.bucket_id from hold_allocations a
-          where a.hold_id in (select h.id from begun h union all select e.hold_id from ended e)) touched
+    from (select distinct a.bucket_id from (select h.id from begun h union select e.hold_id from ended e) changed
+          cross join lateral (select x.bucket_id from hold_allocations x where x.hold_id = changed.id offset 0) a) touched
     join buckets b on b.id = touched.bucket_id
-    left join (select a.bucket_id, sum(a.amount_micro) as micro from open o join hold_allocations a on a.hold_id = o.id group by a.bucket_id) kept on kept.bucket_id = b.id
+    left join (select a.bucket_id, sum(a.amount_micro) as micro from open o cross join lateral (select x.bucket_id, x.amount_micro from hold_allocations x where x.hold_id = o.id offset 0) a group by a.bucket_id) kept on kept.bucket_id = b.id
     where b.held_micro <> coalesce(kept.micro, 0)
     union all
     select 'open_hold_without_process', 'hold ' || o.id, 'a live process or a flag', 'neither'
@@ -93,10 +126,10 @@ begin
     where o.process_id is not null and not exists (select from hold_flags f where f.hold_id = o.id)
       and (p.id is null or p.heartbeat_at < now() - interval '10 minutes');
 
-  delete from audit_open_holds o using hold_resolutions r where r.hold_id = o.hold_id;
+  delete from audit_open_holds o where exists (select from hold_resolutions r where r.hold_id = o.hold_id offset 0);
   insert into audit_open_holds (hold_id)
-  select h.id from holds h
-  where h.created_at >= since and h.created_at < upto and not exists (select from hold_resolutions r where r.hold_id = h.id)
+  select l.id from unnest(latest) l
+  where l.created_at < upto and not exists (select from hold_resolutions r where r.hold_id = l.id offset 0)
   on conflict do nothing;
   update audit_progress set audited_until = upto;
 end $$;

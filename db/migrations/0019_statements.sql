@@ -1,9 +1,9 @@
 -- What statements, usage and audits of long histories stand on. The path of a call pays next to nothing for it: rows are
 -- written in the order of their time, so a summary of each block range (BRIN) finds those of an hour.
-create index transfers_time on transfers using brin (moved_at) with (pages_per_range = 32, autosummarize = on);
-create index holds_time on holds using brin (created_at) with (pages_per_range = 32, autosummarize = on);
-create index hold_resolutions_time on hold_resolutions using brin (resolved_at) with (pages_per_range = 32, autosummarize = on);
-create index credit_grants_time on credit_grants using brin (created_at) with (pages_per_range = 32, autosummarize = on);
+create index transfers_time on transfers using brin (moved_at) with (pages_per_range = 64, autosummarize = on);
+create index holds_time on holds using brin (created_at) with (pages_per_range = 64, autosummarize = on);
+create index hold_resolutions_time on hold_resolutions using brin (resolved_at) with (pages_per_range = 64, autosummarize = on);
+create index credit_grants_time on credit_grants using brin (created_at) with (pages_per_range = 64, autosummarize = on);
 
 -- Before closed_until nothing can be stamped any more: every transaction that had begun by then has ended.
 -- The candidate becomes it once those that ran when it was taken are gone (ledger_close_time).

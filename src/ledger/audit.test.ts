@@ -9,7 +9,9 @@ let make: ReturnType<typeof ledgerFixture>
 beforeAll(async () => {
   database = await freshDatabase()
   make = ledgerFixture(database)
-  await database.sql(`insert into processes (id, host, pid, oldest_hold_id) overriding system value values (1, 'test', 1, 0)`)
+  await database.sql(
+    `insert into processes (id, host, pid, oldest_hold_id) overriding system value values (1, 'test', 1, 0)`,
+  )
 })
 afterAll(() => database.drop())
 
@@ -84,10 +86,22 @@ test('an increment finds each wrong number in what is new, once', async () => {
   await make.grant(id, 1000n)
   expect(await upToNow(alone)).toEqual([])
   const wrongs = [
-    ['capture_moved', 'hold_resolutions', 'update hold_resolutions set actual_micro = actual_micro + 1 where hold_id = $1'],
-    ['transfer_balance', 'transfers', 'update transfers set balance_after_micro = balance_after_micro + 1 where hold_id = $1'],
+    [
+      'capture_moved',
+      'hold_resolutions',
+      'update hold_resolutions set actual_micro = actual_micro + 1 where hold_id = $1',
+    ],
+    [
+      'transfer_balance',
+      'transfers',
+      'update transfers set balance_after_micro = balance_after_micro + 1 where hold_id = $1',
+    ],
     ['hold_allocated', 'holds', 'update holds set reserve_micro = reserve_micro + 1 where id = $1'],
-    ['grant_of_transfer', 'transfers', `update transfers set kind = 'grant', debit_id = -2, credit_id = debit_id where hold_id = $1`],
+    [
+      'grant_of_transfer',
+      'transfers',
+      `update transfers set kind = 'grant', debit_id = -2, credit_id = debit_id where hold_id = $1`,
+    ],
   ] as const
   for (const [check, table, statement] of wrongs) {
     const { id: call } = await make.hold(key, 10n)
@@ -97,7 +111,10 @@ test('an increment finds each wrong number in what is new, once', async () => {
     expect(await upToNow(alone)).toEqual([])
   }
   await make.hold(key, 10n)
-  await database.sql('update buckets set held_micro = held_micro + 1, posted_micro = posted_micro + 1 where account_id = $1', [id])
+  await database.sql(
+    'update buckets set held_micro = held_micro + 1, posted_micro = posted_micro + 1 where account_id = $1',
+    [id],
+  )
   expect((await upToNow(alone)).map((finding) => finding.check_name)).toContain('bucket_held')
   const other = await make.account('owner')
   await make.grant(other, 5n)

@@ -95,7 +95,8 @@ export class ExportCheck {
     switch (value.line) {
       case 'head':
         if (this.#head) this.#flaw('is a second head')
-        if (value.format !== FORMAT) this.#flaw(`is of the format ${String(value.format)}, this program checks ${FORMAT}`)
+        if (value.format !== FORMAT)
+          this.#flaw(`is of the format ${String(value.format)}, this program checks ${FORMAT}`)
         this.#head = value
         return
       case 'account':
@@ -132,7 +133,9 @@ export class ExportCheck {
     const side = otherSides[String(kind)]
     const [system, bucket] = side?.isDebit ? [value.debit, value.credit] : [value.credit, value.debit]
     if (!side?.names.includes(String(system)) || !/^bucket:\d+$/.test(String(bucket)))
-      this.#flaw(`is not balanced: a ${String(kind)} does not go from ${String(value.debit)} to ${String(value.credit)}`)
+      this.#flaw(
+        `is not balanced: a ${String(kind)} does not go from ${String(value.debit)} to ${String(value.credit)}`,
+      )
     const signed = side?.isDebit ? amount : -amount
     const balance = BigInt(balanceText)
     if (account.balance + signed !== balance)
@@ -167,7 +170,14 @@ export class ExportCheck {
     if (value.block !== number + 1 || value.lines !== lines || value.previous !== previous)
       this.#flaw(`does not follow the block before it (${where}): lines or blocks are missing, were added or moved`)
     if (value.hash !== digest) this.#flaw(`holds another hash than its lines make: something in ${where} was changed`)
-    const whole = { line: 'block', n: value.n, block: value.block, lines: value.lines, previous: value.previous, hash: value.hash }
+    const whole = {
+      line: 'block',
+      n: value.n,
+      block: value.block,
+      lines: value.lines,
+      previous: value.previous,
+      hash: value.hash,
+    }
     if (text !== withCheck(whole)) this.#flaw('has more than a block has')
     // what follows is judged by what this block says, so that one flaw is told once
     const next = typeof value.hash === 'string' ? value.hash : digest

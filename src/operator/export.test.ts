@@ -20,7 +20,8 @@ let range: readonly string[]
 beforeAll(async () => {
   database = await freshDatabase()
   terminal = openTerminal({ DATABASE_URL: database.url })
-  const histories = fc.sample(fc.array(steps, { minLength: HISTORIES, maxLength: HISTORIES }), { numRuns: 1, seed: 7 })[0] ?? []
+  const histories =
+    fc.sample(fc.array(steps, { minLength: HISTORIES, maxLength: HISTORIES }), { numRuns: 1, seed: 7 })[0] ?? []
   let [start, end] = [Number.POSITIVE_INFINITY, 0]
   for (const [nth, history] of histories.entries()) {
     const lived = await live(database, nth, history)
@@ -29,7 +30,9 @@ beforeAll(async () => {
   }
   // one account with more movements than are read at once with others
   const make = ledgerFixture(database)
-  await database.sql(`select setval('accounts_id_seq', 100000), setval('api_keys_id_seq', 100000), setval('hold_ids', 9000000)`)
+  await database.sql(
+    `select setval('accounts_id_seq', 100000), setval('api_keys_id_seq', 100000), setval('hold_ids', 9000000)`,
+  )
   const id = await make.account('owner')
   const key = await make.key(id)
   await make.grant(id, 1_000_000n, { sourceId: 'a "quoted"\u2028 source' })
@@ -97,7 +100,9 @@ test('two exports of adjacent ranges are the movements of one, each opening with
     [range[1], middle],
     [middle, range[3]],
   ])
-    parts.push(linesOf(await exported('part.jsonl', ['--from', from ?? '', '--to', to ?? ''])).map((line) => JSON.parse(line)))
+    parts.push(
+      linesOf(await exported('part.jsonl', ['--from', from ?? '', '--to', to ?? ''])).map((line) => JSON.parse(line)),
+    )
   const idsOf = (lines: ReadonlyArray<{ line: string; id: number }>) =>
     lines.filter(({ line }) => line === 'movement').map(({ id }) => id)
   expect(parts.flatMap(idsOf).sort((a, b) => a - b)).toEqual(idsOf(whole).sort((a, b) => a - b))
@@ -156,7 +161,12 @@ test('a forged amount whose check, block and end were all made anew is found by 
   expect(messages[0]).toMatch(new RegExp(`^${at + 1} does not add up: `))
   expect(messages.join()).toMatch(/holds another hash than its lines make/)
 
-  const other = await terminal.run(['verify', file('whole.jsonl'), '--hash', hash.replace(/^./, (digit) => (digit === '0' ? '1' : '0'))])
+  const other = await terminal.run([
+    'verify',
+    file('whole.jsonl'),
+    '--hash',
+    hash.replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
+  ])
   expect([other.exitCode, other.out]).toEqual([exitCodes.failed, expect.stringMatching(/this is not the file/)])
   expect((await terminal.run(['verify', file('whole.jsonl'), '--hash', hash])).exitCode).toBe(exitCodes.ok)
 })

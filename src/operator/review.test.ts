@@ -49,7 +49,7 @@ async function review(operator: string, ...args: string[]) {
       out += text
     },
     written: async () => undefined,
-      writeError(text: string) {
+    writeError(text: string) {
       err += text
     },
   }

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
-import { ExportCheck } from './export-check.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { ExportCheck } from './export-check.ts'
 import { withJson } from './options.ts'
 import { amount, print } from './output.ts'
 import type { AddCommands } from './program.ts'
@@ -24,7 +24,10 @@ export const verifyCommands: AddCommands = (program, around) => {
     }
     const summary = check.isFull ? undefined : check.finish()
     if (summary && options.hash !== undefined && summary.hash !== options.hash.toLowerCase())
-      check.flaws.push({ line: 0, message: `the hash of the chain is ${summary.hash}: this is not the file it was noted for` })
+      check.flaws.push({
+        line: 0,
+        message: `the hash of the chain is ${summary.hash}: this is not the file it was noted for`,
+      })
     const { flaws } = check
     print(around, options, {
       data: { ok: flaws.length === 0, ...summary, flaws },
@@ -34,7 +37,10 @@ export const verifyCommands: AddCommands = (program, around) => {
           : flaws.map(({ line, message }) => (line === 0 ? message : `line ${line} ${message}`)).join('\n'),
     })
     if (flaws.length > 0)
-      throw new OperatorFault(exitCodes.failed, 'The file is not what was exported. Export the same range again and compare.')
+      throw new OperatorFault(
+        exitCodes.failed,
+        'The file is not what was exported. Export the same range again and compare.',
+      )
   })
 }
 
@@ -46,7 +52,8 @@ async function* linesOf(path: string): AsyncGenerator<string> {
       const lines = (rest + String(chunk)).split('\n')
       rest = lines.pop() ?? ''
       yield* lines
-      if (rest.length > LINE_LENGTH_MAX) throw new OperatorFault(exitCodes.failed, 'That is no export: it has no lines.')
+      if (rest.length > LINE_LENGTH_MAX)
+        throw new OperatorFault(exitCodes.failed, 'That is no export: it has no lines.')
     }
   } catch (error) {
     const code = (error as { code?: unknown } | null)?.code

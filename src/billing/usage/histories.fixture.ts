@@ -93,7 +93,13 @@ export async function live(database: TestDatabase, nth: number, history: readonl
       })
     }
     const capture = (id: number, actual: number, outcome: string) =>
-      apply({ operation: 'capture', id, actual_micro: actual, outcome, usage: { input_tokens: step.part, output_tokens: 2 } })
+      apply({
+        operation: 'capture',
+        id,
+        actual_micro: actual,
+        outcome,
+        usage: { input_tokens: step.part, output_tokens: 2 },
+      })
     const within = Math.floor((step.amount * step.part) / 200)
     switch (step.kind) {
       case 'grant':

@@ -83,9 +83,14 @@ async function sourcesOf(tx: Tx, accountId: bigint, range: TimeSpan, now: Date):
   // an hour that the range ends in is read live; one that the roll-up ends in is rolled up as far as it goes
   const last = range.to && range.to < end ? new Date(Math.floor(range.to.getTime() / HOUR_MS) * HOUR_MS) : end
   const rolled = first < last ? { from: first, to: last } : undefined
-  const live = (rolled ? [{ from: range.from, to: first }, { ...range, from: last }] : [range]).filter(
-    ({ from, to }) => to === undefined || from < to,
-  )
+  const live = (
+    rolled
+      ? [
+          { from: range.from, to: first },
+          { ...range, from: last },
+        ]
+      : [range]
+  ).filter(({ from, to }) => to === undefined || from < to)
   const days = []
   for (const span of live) {
     const starts = dayStarts(span.from, span.to ?? now)

@@ -112,7 +112,9 @@ async function check(
   const file = await csv(caller, {})
   expect(file.map((row) => Number(row.id))).toEqual(whole.ids)
   expect(sum(file)).toBe(whole.closing)
-  const [owned] = await database.sql<{ posted: string }>('select account_posted_micro($1) as posted', [caller.accountId])
+  const [owned] = await database.sql<{ posted: string }>('select account_posted_micro($1) as posted', [
+    caller.accountId,
+  ])
   expect(whole.closing).toBe(Number(owned?.posted))
 
   // cut anywhere, the ranges still make the whole: nothing twice, nothing lost
@@ -150,7 +152,9 @@ test('opening and movements make closing on every page and over every range, in 
       fc.integer({ min: 3, max: 9 }),
       async (history, cuts, limit) => {
         const lived = await live(database, nth++, history)
-        const [rolled = 0, ...moments] = cuts.map((cut) => lived.start + Math.floor(((lived.end - lived.start) * cut) / 1000))
+        const [rolled = 0, ...moments] = cuts.map(
+          (cut) => lived.start + Math.floor(((lived.end - lived.start) * cut) / 1000),
+        )
         const edges = [...new Set(moments)].sort((a, b) => a - b)
         await database.sql('update usage_rolled set rolled_until = $1', [new Date(lived.start)])
         for (const caller of lived.callers) await check(caller, lived, { moments: edges, limit })
@@ -165,7 +169,8 @@ test('opening and movements make closing on every page and over every range, in 
         for (const ask of asked) before.push({ ...(await ask()), request_id: '' })
         for (const until of [rolled, lived.end + 3_600_000]) {
           await rollUpUntil(database.db, new Date(until))
-          for (const [index, ask] of asked.entries()) expect({ ...(await ask()), request_id: '' }).toEqual(before[index])
+          for (const [index, ask] of asked.entries())
+            expect({ ...(await ask()), request_id: '' }).toEqual(before[index])
         }
       },
     ),

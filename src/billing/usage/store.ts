@@ -126,9 +126,7 @@ function charged(
 
 /** Calls that are not rolled up. */
 function called(account: bigint, { live }: Sources, grouped: Grouped): RawBuilder<unknown> {
-  const began = live.map(
-    ({ from, to }) => sql`(c.created_at >= ${from} ${to ? sql`and c.created_at < ${to}` : sql``})`,
-  )
+  const began = live.map(({ from, to }) => sql`(c.created_at >= ${from} ${to ? sql`and c.created_at < ${to}` : sql``})`)
   const each = began.map(
     (within) => sql`
     select ${grouped(sql`(c.created_at at time zone 'UTC')::date`, sql`c`)}, 0, 0, coalesce(sum(c.owner_charged_micro), 0), count(*),

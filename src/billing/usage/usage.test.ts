@@ -24,7 +24,15 @@ test('usage counts calls, errors, tokens and Credits, and an account without cal
   const empty = (await http.get(key, '/v1/usage')).body
   expect(empty).toMatchObject({
     data: [],
-    totals: { charged_micro: 0, refunded_micro: 0, owner_charged_micro: 0, calls: 0, errors: 0, input_tokens: 0, output_tokens: 0 },
+    totals: {
+      charged_micro: 0,
+      refunded_micro: 0,
+      owner_charged_micro: 0,
+      calls: 0,
+      errors: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+    },
   })
   expect(Date.parse(empty.to) - Date.parse(empty.from)).toBeLessThanOrEqual(30 * 86_400_000)
   expect(Date.parse(empty.to) - Date.parse(empty.from)).toBeGreaterThanOrEqual(29 * 86_400_000)
@@ -37,7 +45,15 @@ test('usage counts calls, errors, tokens and Credits, and an account without cal
   })
   await make.release((await make.hold(key, 100n)).id)
   await make.hold(key, 100n)
-  const sums = { charged_micro: 65, refunded_micro: 0, owner_charged_micro: 0, calls: 4, errors: 2, input_tokens: 8, output_tokens: 9 }
+  const sums = {
+    charged_micro: 65,
+    refunded_micro: 0,
+    owner_charged_micro: 0,
+    calls: 4,
+    errors: 2,
+    input_tokens: 8,
+    output_tokens: 9,
+  }
   const { body } = await http.get(key, '/v1/usage')
   expect(body).toMatchObject({ group_by: ['day'], data: [{ day: today(), ...sums }], totals: sums })
   expect((await http.get(key, '/v1/usage?group_by=model,key')).body.data).toEqual([
@@ -54,7 +70,8 @@ test('usage counts calls, errors, tokens and Credits, and an account without cal
       model: 'other',
       key_id: Number(key.credential.id),
       charged_micro: 5,
-      refunded_micro: 0, owner_charged_micro: 0,
+      refunded_micro: 0,
+      owner_charged_micro: 0,
       calls: 1,
       errors: 1,
       input_tokens: 1,
@@ -118,7 +135,8 @@ test('beyond a thousand groups the rest is one row, so that the rows still make 
   expect(data.at(-1)).toEqual({
     other: true,
     charged_micro: 20,
-    refunded_micro: 0, owner_charged_micro: 0,
+    refunded_micro: 0,
+    owner_charged_micro: 0,
     calls: 10,
     errors: 0,
     input_tokens: 0,

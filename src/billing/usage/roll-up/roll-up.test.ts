@@ -49,7 +49,10 @@ test('calls, ends and refunds that race with roll-ups are in usage once: none tw
         continue
       }
       const failed = n % 3 === 0
-      await make.capture(id, 7n, { outcome: failed ? 'failed' : 'success', usage: { input_tokens: 3, output_tokens: 1 } })
+      await make.capture(id, 7n, {
+        outcome: failed ? 'failed' : 'success',
+        usage: { input_tokens: 3, output_tokens: 1 },
+      })
       expected.charged += 7
       expected.tokens += 4
       if (!failed) continue
@@ -117,8 +120,7 @@ test('time is not closed while a transaction runs that began before it, however 
     await client.query('begin')
     const { rows } = await client.query<{ began: Date }>('select now() as began')
     const began = rows[0]?.began ?? new Date(0)
-    for (let n = 0; n < 5; n++)
-      expect((await closeAndRollUp()).getTime()).toBeLessThanOrEqual(began.getTime())
+    for (let n = 0; n < 5; n++) expect((await closeAndRollUp()).getTime()).toBeLessThanOrEqual(began.getTime())
     await client.query('commit')
     await until(async () => (await closeAndRollUp()) > began, 'time is closed')
   } finally {
@@ -128,7 +130,9 @@ test('time is not closed while a transaction runs that began before it, however 
 
 test('the roll-up of a server takes whole hours only, and may be run again by anybody', async () => {
   await database.sql(`update usage_rolled set rolled_until = date_trunc('hour', now()) - interval '30 hours'`)
-  await database.sql(`update closed_time set closed_until = date_trunc('hour', now()) + interval '59 minutes', candidate = null`)
+  await database.sql(
+    `update closed_time set closed_until = date_trunc('hour', now()) + interval '59 minutes', candidate = null`,
+  )
   const hours = await Promise.all([rollUpUsage(database.db), rollUpUsage(database.db)])
   expect(Math.max(...hours)).toBeGreaterThanOrEqual(0)
   await rollUpUsage(database.db)

@@ -10,7 +10,9 @@ export interface Span {
 
 /** Lets the statements of this transaction take longer than those that somebody waits for. */
 export async function allowTime(tx: Tx, milliseconds: number): Promise<void> {
-  await sql`select set_config('statement_timeout', ${String(milliseconds)}, true), set_config('jit', 'off', true)`.execute(tx)
+  await sql`select set_config('statement_timeout', ${String(milliseconds)}, true), set_config('jit', 'off', true)`.execute(
+    tx,
+  )
 }
 
 /** Moves the moment before which nothing can be stamped any more; gives it, cut to the millisecond. */
@@ -73,8 +75,8 @@ export async function addCalls(tx: Tx, span: Span): Promise<void> {
 export async function addCharges(tx: Tx, span: Span): Promise<void> {
   await sql`
     with stamped as (
-      select distinct account_id, date_trunc('hour', moved_at, 'UTC') as hour from transfers
-      where moved_at >= ${span.since}::timestamptz and moved_at < ${span.until}::timestamptz
+      select distinct account_id, date_trunc('hour', moved_at, 'UTC') as hour
+      from transfers_moved(${span.since}, ${span.until})
     ), run as materialized (
       select account_id, hour, statement_cut(account_id, greatest(hour, ${span.since}::timestamptz)) as from_id,
              statement_cut(account_id, least(hour + interval '1 hour', ${span.until}::timestamptz)) as before_id
