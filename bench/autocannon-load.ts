@@ -10,12 +10,13 @@ process.on('disconnect', () => process.exit())
 
 async function load(job: { target: Target; connections: number; seconds: number }): Promise<LoadResult> {
   const { target, connections, seconds } = job
+  const { method = 'POST' } = target
   const headers = { 'content-type': 'application/json', ...target.headers }
   const shares = sharesOf(target.tokens, connections)
   let connection = 0
   const result = await autocannon({
     url: target.url,
-    method: 'POST',
+    method,
     headers,
     body: target.body,
     connections,
@@ -26,17 +27,18 @@ async function load(job: { target: Target; connections: number; seconds: number 
       if (tokens.length === 0) return
       client.setRequests(
         tokens.map((token) => ({
-          method: 'POST',
+          method,
           body: target.body,
           headers: { ...headers, authorization: `Bearer ${token}` },
         })),
       )
     },
   })
-  const answered = result.statusCodeStats['200']?.count ?? 0
+  const count = (status: string): number => result.statusCodeStats[status]?.count ?? 0
+  const answered = count('200') + count('304')
   return {
     answered,
-    refused: result['2xx'] + result.non2xx - answered,
+    refused: Math.max(0, result['2xx'] + result.non2xx - answered),
     failed: result.errors,
     seconds: result.duration,
     p50Ms: result.latency.p50,

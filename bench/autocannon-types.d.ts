@@ -1,7 +1,7 @@
 /** The part of autocannon that the benchmark uses; the package brings no types. */
 declare module 'autocannon' {
   interface Request {
-    readonly method: 'POST'
+    readonly method: 'GET' | 'POST'
     readonly headers: Record<string, string>
     readonly body: string
   }

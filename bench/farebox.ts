@@ -17,13 +17,15 @@ export async function startFarebox(options: {
   readonly mockPort: number
   readonly label: string
   readonly folder: string
+  /** Watched for payments, when there is one. */
+  readonly chain?: { readonly rpcUrl: string; readonly recipient: string }
 }): Promise<Child> {
-  const { economy, label, mockPort } = options
+  const { economy, label, mockPort, chain } = options
   if (!existsSync(join(root, 'src/main.ts'))) throw new Unavailable('src/main.ts does not exist')
   const folder = join(options.folder, label)
   await mkdir(folder, { recursive: true })
   const configuration = join(folder, 'farebox.yaml')
-  await writeFile(configuration, configurationFor(label, mockPort))
+  await writeFile(configuration, configurationFor(label, mockPort, chain))
   const port = await freePort()
   // settings of whoever runs the benchmark must not change what is measured
   const inherited = Object.entries(process.env).filter(
@@ -48,7 +50,11 @@ export async function startFarebox(options: {
 }
 
 /** The file that an operator of these models would write. JSON is YAML. */
-function configurationFor(label: string, mockPort: number): string {
+function configurationFor(
+  label: string,
+  mockPort: number,
+  chain: { readonly rpcUrl: string; readonly recipient: string } | undefined,
+): string {
   const names = Object.keys(profiles) as ProfileName[]
   const provider = (name: ProfileName) => ({
     kind: 'openai-compatible',
@@ -75,7 +81,18 @@ function configurationFor(label: string, mockPort: number): string {
   const content = {
     providers: Object.fromEntries(names.map((name) => [name, provider(name)])),
     models: names.map(model),
+    // for polls: the mock makes no pictures, so its task fails at once and is polled as it is
+    media_models: [
+      {
+        id: 'mock-image',
+        name: 'mock-image',
+        type: 'image',
+        providers: [{ provider: names[0], model: 'mock' }],
+        prices: [{ version: 1, effective_from: '2026-01-01T00:00:00Z', unit: 'image', unit_price_micro: 1000 }],
+      },
+    ],
     limits: { requests_per_minute_per_credential: 10_000_000 },
+    ...(chain && { payments: { assets: { dev_usdc: { recipient: chain.recipient, rpc_urls: [chain.rpcUrl] } } } }),
   }
   return JSON.stringify(content, null, 2)
 }

@@ -12,11 +12,13 @@ export interface Target {
   /** Bearer tokens, taken in turn; none for a side without keys. */
   readonly tokens: readonly string[]
   readonly body: string
+  /** POST unless it is said. */
+  readonly method?: 'GET'
 }
 
 /** What a load of some seconds saw. */
 export interface LoadResult {
-  /** Requests that were answered with 200. */
+  /** Requests that were answered with 200, or with 304 where they asked for news only. */
   readonly answered: number
   /** Requests that were answered with anything else. */
   readonly refused: number
@@ -56,6 +58,7 @@ function wrk(name: string, parent: string): LoadTool {
       const place = (file: string) => join(folder, file)
       try {
         const headers = Object.entries(target.headers).map(([key, value]) => `${key}: ${value}`)
+        const method = target.method ?? 'POST'
         await writeFile(place('headers'), headers.join('\n'), { mode: 0o600 })
         await writeFile(place('tokens'), target.tokens.join('\n'), { mode: 0o600 })
         await writeFile(place('body'), target.body)
@@ -63,7 +66,7 @@ function wrk(name: string, parent: string): LoadTool {
         // one thread leaves the other core to the servers
         const settings = ['-t1', `-c${connections}`, `-d${Math.ceil(seconds)}s`, '--timeout', '10s', '-s', script]
         await run('wrk', [...settings, target.url, '--', place('headers'), place('tokens'), place('body')], {
-          env: { ...process.env, BENCH_RESULT: place('result') },
+          env: { ...process.env, BENCH_RESULT: place('result'), BENCH_METHOD: method },
           timeout: seconds * 1000 + GRACE_MS,
         })
         return JSON.parse(await readFile(place('result'), 'utf8')) as LoadResult

@@ -10,6 +10,7 @@ import type { LoadTool, Target } from './load.ts'
 import { startPortkey } from './portkey.ts'
 import { familyMicroseconds, processorMicroseconds } from './processor.ts'
 import type { Contender, Measured, Metrics, Scenario } from './scenario.ts'
+import { startWatchedChain, type WatchedChain } from './watched-chain.ts'
 import { mockPath, requestBody } from './workload.ts'
 
 /** How much is measured. */
@@ -50,6 +51,8 @@ interface Opened {
   readonly child: Child
   readonly economy: Economy | undefined
   readonly newestHold: bigint
+  /** What it watches for payments. */
+  readonly chain?: WatchedChain
 }
 
 interface Entrant {
@@ -101,7 +104,9 @@ async function measureOnce(
   const serverPid = contender.side === 'direct' ? undefined : opened.child.pid
   const databasePid = opened.economy && postgres.pid
   const before = await processorTimes(serverPid, databasePid)
-  const measured = await scenario.measure({ load, seconds, target, serverPid, economy: opened.economy })
+  const measured = await whilePaid(opened, () =>
+    scenario.measure({ load, seconds, target, serverPid, economy: opened.economy }),
+  )
   const after = await processorTimes(serverPid, databasePid)
   entrant.answered += measured.answered
   entrant.notAnswered += measured.notAnswered
@@ -112,6 +117,13 @@ async function measureOnce(
     if (measured.answered > 0 && !Number.isNaN(used)) times[name] = used / measured.answered
   }
   return { ...measured, metrics: { ...measured.metrics, ...times } }
+}
+
+/** Measures while payments come in, where the server watches a chain: how many it credited is a metric, too. */
+async function whilePaid({ chain, economy, child }: Opened, measure: () => Promise<Measured>): Promise<Measured> {
+  if (!chain || !economy) return measure()
+  const { result, credited } = await chain.during({ url: `http://127.0.0.1:${child.port}`, economy }, measure)
+  return { ...result, metrics: { ...result.metrics, payments: credited } }
 }
 
 /** Microseconds of processor time so far, by the column that shows them for each call. */
@@ -153,9 +165,9 @@ async function enter(
 }
 
 /** Each history is a database of its own. */
-function labelOf({ side, history }: Contender): string {
-  if (history === false) return side
-  return history === true ? `${side}-full` : `${side}-${history}`
+function labelOf({ side, history, payments }: Contender): string {
+  const filled = history === false ? '' : history === true ? '-full' : `-${history}`
+  return `${side}${filled}${payments ? '-watching' : ''}`
 }
 
 async function open(
@@ -194,9 +206,11 @@ async function open(
         return { label, child: mock, economy, newestHold: 0n }
       }
       const before = await newestHold(economy)
-      const child = await startFarebox({ economy, mockPort: mock.port, label, folder })
+      const chain = contender.payments && (await startWatchedChain(folder))
+      if (chain) resources.defer(chain.stop)
+      const child = await startFarebox({ economy, mockPort: mock.port, label, folder, ...(chain && { chain }) })
       resources.defer(child.stop)
-      return { label, child, economy, newestHold: before }
+      return { label, child, economy, newestHold: before, ...(chain && { chain }) }
     }
   }
 }

@@ -13,6 +13,8 @@ export interface Contender {
   readonly accounts: number
   /** Whether the database has the calls of `--rows` in it, or this many; only for farebox. */
   readonly history: boolean | number
+  /** Whether the server watches a chain on which somebody pays all the time; only for farebox. */
+  readonly payments?: true
 }
 
 /** What one measurement of a contender found, by the column of the table. */
@@ -47,7 +49,7 @@ export interface Goal {
   readonly bound: { readonly atLeast: number } | { readonly atMost: number }
   /** Noise is judged by the median of the rounds; what must never happen by the worst of them. */
   readonly judgedBy: 'median' | 'worst'
-  readonly unit: '' | 'ms' | 'MB' | 'calls/s' | 'streams'
+  readonly unit: '' | 'ms' | 'MB' | 'calls/s' | 'polls/s' | 'streams'
 }
 
 /** Something that is measured for several contenders in turn. */

@@ -1,5 +1,6 @@
 import { residentMb } from './child.ts'
 import { measureFirstToken, measureLatency, measureStreams } from './clients.ts'
+import { measurePolls } from './polls.ts'
 import { measureReading, NEW_CALLS, prepareReading, SMALL_ROWS } from './reading.ts'
 import type { Contender, Goal, Measured, Scenario, SideName, Tools } from './scenario.ts'
 
@@ -152,6 +153,24 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
+    name: 'polls',
+    title: `Polls of a task that has not changed, ${CONNECTIONS} connections`,
+    profile: 'mock-0ms',
+    stream: false,
+    contenders: [side('farebox')],
+    columns: ['polls/s', 'p50 ms', 'p99 ms'],
+    measure: measurePolls,
+    goals: [
+      {
+        what: 'polls answered 304',
+        value: metric('polls/s'),
+        bound: { atLeast: 2000 },
+        judgedBy: 'median',
+        unit: 'polls/s',
+      },
+    ],
+  },
+  {
     name: 'accounts',
     title: `Plain calls, ${CONNECTIONS} connections: all from one account, or from 1,000 in turn`,
     profile: 'mock-0ms',
@@ -212,6 +231,27 @@ export const scenarios: readonly Scenario[] = [
       judgedBy: 'median',
       unit: '',
     })),
+  },
+  {
+    name: 'watcher',
+    title: `Plain calls, ${CONNECTIONS} connections: nobody pays, or a payment a second is watched for and credited`,
+    profile: 'mock-0ms',
+    stream: false,
+    contenders: [
+      { name: 'at rest', side: 'farebox', accounts: 1, history: false },
+      { name: 'watching', side: 'farebox', accounts: 1, history: false, payments: true },
+    ],
+    columns: [...loadColumns, 'payments'],
+    measure: underLoad,
+    goals: [
+      {
+        what: 'calls while payments are watched / without',
+        value: ratio('calls/s', 'watching', 'at rest'),
+        bound: { atLeast: 0.95 },
+        judgedBy: 'median',
+        unit: '',
+      },
+    ],
   },
 ]
 

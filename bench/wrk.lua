@@ -21,9 +21,9 @@ function init(args)
   file:close()
   for _, token in ipairs(lines(args[2])) do
     headers["authorization"] = "Bearer " .. token
-    requests[#requests + 1] = wrk.format("POST", nil, headers, body)
+    requests[#requests + 1] = wrk.format(os.getenv("BENCH_METHOD"), nil, headers, body)
   end
-  if #requests == 0 then requests[1] = wrk.format("POST", nil, headers, body) end
+  if #requests == 0 then requests[1] = wrk.format(os.getenv("BENCH_METHOD"), nil, headers, body) end
 end
 
 function setup(thread)

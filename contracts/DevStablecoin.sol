@@ -19,6 +19,9 @@ contract DevStablecoin {
         keccak256("CancelAuthorization(address authorizer,bytes32 nonce)");
     /// Half the curve's order: a signature has a twin with the larger s, which is refused.
     uint256 private constant S_MAX = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
+    /// Clients of x402 version 1 know a closed list of chains, and a development chain is not on it. What they sign
+    /// for Base Sepolia's id is honoured here as well; no real token does so.
+    uint256 private constant CHAIN_ID_OF_V1_CLIENTS = 84532;
 
     string public name;
     string public symbol;
@@ -93,9 +96,13 @@ contract DevStablecoin {
     }
 
     function DOMAIN_SEPARATOR() public view returns (bytes32) {
+        return separator(block.chainid);
+    }
+
+    function separator(uint256 chainId) private view returns (bytes32) {
         return keccak256(abi.encode(
             keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"),
-            keccak256(bytes(name)), keccak256(bytes(version)), block.chainid, address(this)
+            keccak256(bytes(name)), keccak256(bytes(version)), chainId, address(this)
         ));
     }
 
@@ -114,9 +121,17 @@ contract DevStablecoin {
 
     function signed(address signer, bytes32 structHash, uint8 v, bytes32 r, bytes32 s) private view {
         require(uint256(s) <= S_MAX, "the signature is invalid");
-        bytes32 digest = keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), structHash));
-        address recovered = ecrecover(digest, v, r, s);
-        require(recovered != address(0) && recovered == signer, "the signature is invalid");
+        require(
+            signer != address(0) && (recovered(block.chainid, structHash, v, r, s) == signer ||
+                recovered(CHAIN_ID_OF_V1_CLIENTS, structHash, v, r, s) == signer),
+            "the signature is invalid"
+        );
+    }
+
+    function recovered(uint256 chainId, bytes32 structHash, uint8 v, bytes32 r, bytes32 s)
+        private view returns (address)
+    {
+        return ecrecover(keccak256(abi.encodePacked("\x19\x01", separator(chainId), structHash)), v, r, s);
     }
 
     function split(bytes memory signature) private pure returns (uint8 v, bytes32 r, bytes32 s) {

@@ -16,14 +16,21 @@ create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
 create type budget_window as enum ('daily', 'monthly', 'total');
 create type call_outcome as enum ('success', 'failed');
 create type challenge_purpose as enum ('agent_sign_in', 'owner_wallet_binding', 'wallet_linking');
+create type configuration_outcome as enum ('applied', 'unchanged', 'refused');
 create type credential_kind as enum ('api_key', 'session', 'operator');
 create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
 create type hold_flag as enum ('usage_unknown', 'shortfall');
 create type order_status as enum ('pending', 'confirming', 'completed', 'expired', 'review_required');
 create type refund_decision as enum ('approved', 'rejected');
 create type resolution_kind as enum ('captured', 'voided');
-create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry');
+create type task_attempt_state as enum ('intended', 'refused', 'accepted', 'lost', 'ended');
+create type task_state as enum ('waiting', 'queuing', 'generating', 'success', 'fail', 'canceled');
+create type transfer_kind as enum ('grant', 'capture', 'refund', 'expiry', 'reversal');
 create type transfer_state as enum ('seen', 'orphaned', 'matched', 'credited', 'unmatched', 'ignored', 'final');
+create type webhook_delivery_state as enum ('pending', 'delivered', 'failed', 'canceled');
+create type webhook_disabled_reason as enum ('account', 'gone', 'failing');
+create type webhook_endpoint_kind as enum ('registered', 'task_host');
+create type x402_status as enum ('awaiting_settlement', 'pending', 'credited', 'review_required', 'failed');
 
 create type ledger_candidate as (
   op ledger_reservation,
@@ -334,6 +341,19 @@ create table budgets (
   constraint budgets_pkey PRIMARY KEY (id)
 );
 
+create table capability_versions (
+  slug text not null,
+  version text not null,
+  hash bytea not null,
+  descriptor json not null,
+  frozen_at timestamp with time zone default now() not null,
+  constraint capability_versions_pkey PRIMARY KEY (slug, version),
+  constraint capability_versions_hash_check CHECK ((octet_length(hash) = 32)),
+  constraint capability_versions_slug_check CHECK ((slug ~ '^[a-z0-9-]{1,40}$'::text)),
+  constraint capability_versions_version_check CHECK ((version ~ '^[A-Za-z0-9._-]{1,32}$'::text))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON capability_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 create table chain_blocks (
   chain_id bigint not null,
   number bigint not null,
@@ -351,7 +371,32 @@ create table chain_cursors (
   safe_block bigint not null,
   finalized_block bigint not null,
   updated_at timestamp with time zone default now() not null,
+  stopped text,
+  stopped_at timestamp with time zone,
+  rewound_to bigint,
+  rewound_at timestamp with time zone,
   constraint chain_cursors_pkey PRIMARY KEY (chain_id)
+);
+
+create table chain_leases (
+  chain_id bigint not null,
+  holder text not null,
+  until timestamp with time zone not null,
+  healthy boolean not null,
+  trouble text,
+  behind bigint not null,
+  read_at timestamp with time zone,
+  constraint chain_leases_pkey PRIMARY KEY (chain_id)
+);
+
+create table chain_reads (
+  chain_id bigint not null,
+  token_address text not null,
+  recipient text not null,
+  read_to bigint not null,
+  constraint chain_reads_pkey PRIMARY KEY (chain_id, token_address, recipient),
+  constraint chain_reads_recipient_check CHECK ((recipient = lower(recipient))),
+  constraint chain_reads_token_address_check CHECK ((token_address = lower(token_address)))
 );
 
 create table chain_receipts (
@@ -420,6 +465,18 @@ create table closed_time (
   constraint closed_time_pkey PRIMARY KEY (only_row),
   constraint closed_time_only_row_check CHECK (only_row)
 );
+
+create table configuration_loads (
+  id bigint generated always as identity not null,
+  process_id bigint not null,
+  outcome configuration_outcome not null,
+  lines text[] not null,
+  loaded_at timestamp with time zone default now() not null,
+  constraint configuration_loads_pkey PRIMARY KEY (id),
+  constraint configuration_loads_process_id_fkey FOREIGN KEY (process_id) REFERENCES processes(id)
+);
+CREATE INDEX configuration_loads_process ON configuration_loads USING btree (process_id, id);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON configuration_loads FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table credit_grants (
   id bigint generated always as identity not null,
@@ -641,6 +698,7 @@ create table orders (
   review_resolved_at timestamp with time zone,
   review_resolution text,
   received_micro microcredits,
+  review_hold_id bigint,
   constraint orders_pkey PRIMARY KEY (id),
   constraint orders_payer_account_id_idempotency_key_key UNIQUE (payer_account_id, idempotency_key),
   constraint orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -670,6 +728,8 @@ create table outbox (
   constraint outbox_pkey PRIMARY KEY (id),
   constraint outbox_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
+CREATE INDEX outbox_account ON outbox USING btree (account_id, created_at);
+CREATE INDEX outbox_old ON outbox USING btree (delivered_at) WHERE delivered_at IS NOT NULL;
 CREATE INDEX outbox_waiting ON outbox USING btree (id) WHERE delivered_at IS NULL;
 
 create table owner_identities (
@@ -751,6 +811,7 @@ create table reconciliations (
   unmatched numeric(78,0) not null,
   drift numeric(78,0) not null,
   at timestamp with time zone default now() not null,
+  recipients text,
   constraint reconciliations_pkey PRIMARY KEY (id)
 );
 CREATE INDEX reconciliations_latest ON reconciliations USING btree (asset_id, id DESC);
@@ -784,6 +845,36 @@ create table refunds (
 CREATE INDEX refunds_account ON refunds USING btree (account_id, id);
 CREATE INDEX refunds_review ON refunds USING btree (id) WHERE NOT is_verified;
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table relayer_lanes (
+  chain_id bigint not null,
+  address text not null,
+  next_nonce bigint not null,
+  constraint relayer_lanes_pkey PRIMARY KEY (chain_id, address),
+  constraint relayer_lanes_address_check CHECK ((address = lower(address)))
+);
+
+create table relayer_transactions (
+  id bigint generated always as identity not null,
+  chain_id bigint not null,
+  address text not null,
+  nonce bigint not null,
+  payment_id bigint not null,
+  tx_hash text not null,
+  raw text not null,
+  gas_limit bigint not null,
+  max_fee_wei numeric(78,0) not null,
+  priority_fee_wei numeric(78,0) not null,
+  created_at timestamp with time zone not null,
+  sent_at timestamp with time zone,
+  closed_at timestamp with time zone,
+  constraint relayer_transactions_pkey PRIMARY KEY (id),
+  constraint relayer_transactions_tx_hash_key UNIQUE (tx_hash),
+  constraint relayer_transactions_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES x402_payments(id),
+  constraint relayer_transactions_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE INDEX relayer_transactions_open ON relayer_transactions USING btree (chain_id, address, nonce) WHERE closed_at IS NULL;
+CREATE INDEX relayer_transactions_payment ON relayer_transactions USING btree (payment_id);
 
 create table schema_migrations (
   name text not null,
@@ -856,6 +947,87 @@ create table system_accounts (
 );
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON system_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+create table task_attempts (
+  id uuid not null,
+  task_id uuid not null,
+  n smallint not null,
+  provider text not null,
+  model text not null,
+  state task_attempt_state default 'intended'::task_attempt_state not null,
+  provider_job_id text,
+  provider_memo text,
+  cancel_asked_at timestamp with time zone,
+  message text,
+  retry_after_ms integer,
+  retryable boolean,
+  status smallint,
+  submitted_at timestamp with time zone default now() not null,
+  ended_at timestamp with time zone,
+  constraint task_attempts_pkey PRIMARY KEY (id),
+  constraint task_attempts_task_id_n_key UNIQUE (task_id, n),
+  constraint task_attempts_task_id_fkey FOREIGN KEY (task_id) REFERENCES tasks(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX task_attempts_open ON task_attempts USING btree (task_id) WHERE state = ANY (ARRAY['intended'::task_attempt_state, 'accepted'::task_attempt_state, 'lost'::task_attempt_state]);
+
+create table task_uploads (
+  task_id uuid not null,
+  n smallint not null,
+  content_type text not null,
+  bytes bytea not null,
+  constraint task_uploads_pkey PRIMARY KEY (task_id, n),
+  constraint task_uploads_task_id_fkey FOREIGN KEY (task_id) REFERENCES tasks(id) ON DELETE CASCADE
+);
+
+create table tasks (
+  id uuid not null,
+  account_id bigint not null,
+  request_id text not null,
+  hold_id bigint not null,
+  runner text not null,
+  type text not null,
+  model text not null,
+  capability_slug text default ''::text not null,
+  capability_version text default ''::text not null,
+  request jsonb not null,
+  price jsonb not null,
+  reserve_micro microcredits not null,
+  eta_seconds integer not null,
+  timeout_ms integer not null,
+  webhook_url text,
+  held boolean default false not null,
+  state task_state default 'waiting'::task_state not null,
+  progress smallint default 0 not null,
+  version integer default 1 not null,
+  cancel_requested_at timestamp with time zone,
+  unknown_at timestamp with time zone,
+  end_state task_state,
+  end_micro microcredits,
+  end_usage jsonb,
+  result jsonb,
+  error_code text,
+  error_message text,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  completed_at timestamp with time zone,
+  outbox_id bigint,
+  due_at timestamp with time zone default now() not null,
+  lease_process bigint,
+  lease_until timestamp with time zone,
+  constraint tasks_pkey PRIMARY KEY (id),
+  constraint tasks_hold_id_key UNIQUE (hold_id),
+  constraint tasks_request_id_key UNIQUE (request_id),
+  constraint tasks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint tasks_outbox_id_fkey FOREIGN KEY (outbox_id) REFERENCES outbox(id),
+  constraint tasks_check CHECK (((completed_at IS NULL) = (state = ANY (ARRAY['waiting'::task_state, 'queuing'::task_state, 'generating'::task_state])))),
+  constraint tasks_check1 CHECK (((completed_at IS NULL) OR (state = end_state))),
+  constraint tasks_end_state_check CHECK ((end_state = ANY (ARRAY['success'::task_state, 'fail'::task_state, 'canceled'::task_state]))),
+  constraint tasks_progress_check CHECK (((progress >= 0) AND (progress <= 100))),
+  constraint tasks_reserve_micro_check CHECK (((reserve_micro)::bigint > 0))
+) with (fillfactor=70);
+CREATE INDEX tasks_account ON tasks USING btree (account_id, id) WHERE held;
+CREATE INDEX tasks_due ON tasks USING btree (due_at) WHERE completed_at IS NULL;
+CREATE INDEX tasks_leased ON tasks USING btree (lease_until) WHERE lease_until IS NOT NULL;
+
 create table transfers (
   id bigint generated always as identity not null,
   kind transfer_kind not null,
@@ -907,6 +1079,145 @@ create table usage_rolled (
   constraint usage_rolled_only_row_check CHECK (only_row)
 );
 
+create table webhook_attempts (
+  delivery_id bigint not null,
+  n integer not null,
+  at timestamp with time zone not null,
+  duration_ms integer not null,
+  outcome text not null,
+  status integer,
+  answer text default ''::text not null,
+  constraint webhook_attempts_pkey PRIMARY KEY (delivery_id, n),
+  constraint webhook_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES webhook_deliveries(id) ON DELETE CASCADE,
+  constraint webhook_attempts_answer_check CHECK ((length(answer) <= 500))
+);
+
+create table webhook_deliveries (
+  id bigint generated always as identity not null,
+  endpoint_id bigint not null,
+  event_id bigint not null,
+  object text not null,
+  url text,
+  state webhook_delivery_state default 'pending'::webhook_delivery_state not null,
+  attempts integer default 0 not null,
+  tries integer default 0 not null,
+  next_attempt_at timestamp with time zone not null,
+  leased_until timestamp with time zone,
+  last_attempt_at timestamp with time zone,
+  last_outcome text,
+  last_status integer,
+  created_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  constraint webhook_deliveries_pkey PRIMARY KEY (id),
+  constraint webhook_deliveries_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id),
+  constraint webhook_deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE CASCADE,
+  constraint webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES outbox(id) ON DELETE CASCADE,
+  constraint webhook_deliveries_check CHECK (((state = 'pending'::webhook_delivery_state) = (finished_at IS NULL)))
+);
+CREATE INDEX webhook_deliveries_event ON webhook_deliveries USING btree (event_id);
+CREATE INDEX webhook_deliveries_log ON webhook_deliveries USING btree (endpoint_id, id DESC);
+CREATE INDEX webhook_deliveries_order ON webhook_deliveries USING btree (endpoint_id, object, event_id) WHERE state = 'pending'::webhook_delivery_state;
+CREATE INDEX webhook_deliveries_task ON webhook_deliveries USING btree (object) WHERE url IS NOT NULL;
+CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries USING btree (endpoint_id, next_attempt_at, event_id) WHERE state = 'pending'::webhook_delivery_state;
+
+create table webhook_endpoints (
+  id bigint generated always as identity not null,
+  account_id bigint not null,
+  kind webhook_endpoint_kind default 'registered'::webhook_endpoint_kind not null,
+  url text not null,
+  events text[] default '{}'::text[] not null,
+  description text default ''::text not null,
+  sealed_secret bytea,
+  previous_sealed_secret bytea,
+  previous_signs_until timestamp with time zone,
+  disabled_at timestamp with time zone,
+  disabled_reason webhook_disabled_reason,
+  failing_since timestamp with time zone,
+  consecutive_failures integer default 0 not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint webhook_endpoints_pkey PRIMARY KEY (id),
+  constraint webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint webhook_endpoints_check CHECK (((kind = 'registered'::webhook_endpoint_kind) = (sealed_secret IS NOT NULL))),
+  constraint webhook_endpoints_check1 CHECK (((previous_sealed_secret IS NULL) = (previous_signs_until IS NULL))),
+  constraint webhook_endpoints_check2 CHECK (((disabled_at IS NULL) = (disabled_reason IS NULL)))
+);
+CREATE INDEX webhook_endpoints_account ON webhook_endpoints USING btree (account_id, id);
+CREATE UNIQUE INDEX webhook_endpoints_task_host ON webhook_endpoints USING btree (account_id, url) WHERE kind = 'task_host'::webhook_endpoint_kind;
+
+create table webhook_task_secrets (
+  account_id bigint not null,
+  sealed_secret bytea not null,
+  previous_sealed_secret bytea,
+  previous_signs_until timestamp with time zone,
+  created_at timestamp with time zone not null,
+  constraint webhook_task_secrets_pkey PRIMARY KEY (account_id),
+  constraint webhook_task_secrets_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint webhook_task_secrets_check CHECK (((previous_sealed_secret IS NULL) = (previous_signs_until IS NULL)))
+);
+
+create table x402_events (
+  payment_id bigint not null,
+  n integer not null,
+  from_status x402_status,
+  to_status x402_status not null,
+  event text not null,
+  data jsonb default '{}'::jsonb not null,
+  at timestamp with time zone not null,
+  constraint x402_events_pkey PRIMARY KEY (payment_id, n),
+  constraint x402_events_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES x402_payments(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON x402_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table x402_payments (
+  id bigint generated always as identity not null,
+  chain_id bigint not null,
+  token_address text not null,
+  payer text not null,
+  nonce text not null,
+  asset_id text not null,
+  recipient_address text not null,
+  amount_micro microcredits not null,
+  credit_micro microcredits not null,
+  rate_ppm bigint not null,
+  valid_after bigint not null,
+  valid_before bigint not null,
+  signature text not null,
+  x402_version smallint not null,
+  settler text not null,
+  account_id bigint not null,
+  status x402_status default 'awaiting_settlement'::x402_status not null,
+  tx_hash text,
+  log_position integer,
+  block bigint,
+  grant_id bigint,
+  reason text,
+  request_id text not null,
+  created_at timestamp with time zone not null,
+  credited_at timestamp with time zone,
+  final_at timestamp with time zone,
+  next_look_at timestamp with time zone not null,
+  constraint x402_payments_pkey PRIMARY KEY (id),
+  constraint x402_payments_chain_id_token_address_payer_nonce_key UNIQUE (chain_id, token_address, payer, nonce),
+  constraint x402_payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint x402_payments_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES credit_grants(id),
+  constraint x402_payments_amount_micro_check CHECK (((amount_micro)::bigint > 0)),
+  constraint x402_payments_credit_micro_check CHECK (((credit_micro)::bigint > 0)),
+  constraint x402_payments_nonce_check CHECK ((nonce ~ '^0x[0-9a-f]{64}$'::text)),
+  constraint x402_payments_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text)),
+  constraint x402_payments_rate_ppm_check CHECK ((rate_ppm > 0)),
+  constraint x402_payments_recipient_address_check CHECK ((recipient_address = lower(recipient_address))),
+  constraint x402_payments_settler_check CHECK ((settler = ANY (ARRAY['relayer'::text, 'facilitator'::text, 'payer'::text]))),
+  constraint x402_payments_signature_check CHECK ((signature ~ '^0x[0-9a-f]{130}$'::text)),
+  constraint x402_payments_token_address_check CHECK ((token_address = lower(token_address))),
+  constraint x402_payments_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text)),
+  constraint x402_payments_x402_version_check CHECK ((x402_version = ANY (ARRAY[1, 2])))
+);
+CREATE INDEX x402_payments_account ON x402_payments USING btree (account_id, id DESC);
+CREATE INDEX x402_payments_open ON x402_payments USING btree (next_look_at) WHERE final_at IS NULL AND status <> 'failed'::x402_status;
+CREATE INDEX x402_payments_payer ON x402_payments USING btree (payer, created_at);
+CREATE INDEX x402_payments_transfer ON x402_payments USING btree (chain_id, tx_hash);
+
 -- function account_available_micro(account bigint) returns bigint; sql, stable
 -- function account_posted_micro(account bigint) returns bigint; sql, stable
 -- function account_spendable_micro(account bigint) returns bigint; plpgsql, stable
@@ -924,9 +1235,11 @@ create table usage_rolled (
 -- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
 -- function ledger_close_time(margin interval DEFAULT '00:01:00'::interval) returns timestamp with time zone; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_decide_refund(refund bigint, word refund_decision, actor text, why text) returns text; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_end_grant_hold(of_hold bigint, of_grant bigint, take boolean, ended_by text, why text) returns bigint; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_expire(account bigint) returns bigint; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) returns TABLE(grant_id bigint, repeated boolean); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) returns TABLE(outcome text, grant_id bigint, taken_by text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_hold_grant(of_grant bigint) returns TABLE(hold_id bigint, held_micro bigint); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_hold_in_windows(budget bigint, moment timestamp with time zone, amount bigint) returns void; sql, volatile
 -- function ledger_lock_families(account_ids bigint[]) returns void; plpgsql, volatile
 -- function ledger_move_budgets(operations ledger_resolution[]) returns void; sql, volatile
@@ -962,12 +1275,16 @@ grant delete, insert, select, update on balance_thresholds to farebox_app;
 grant select on buckets to farebox_app;
 grant select on budget_windows to farebox_app;
 grant insert, select, update on budgets to farebox_app;
+grant insert, select on capability_versions to farebox_app;
 grant delete, insert, select, update on chain_blocks to farebox_app;
 grant insert, select, update on chain_cursors to farebox_app;
+grant delete, insert, select, update on chain_leases to farebox_app;
+grant insert, select, update on chain_reads to farebox_app;
 grant select on chain_receipts to farebox_app;
 grant insert, select, update on chain_transfers to farebox_app;
 grant delete, insert, select, update on challenges to farebox_app;
 grant select on closed_time to farebox_app;
+grant insert, select on configuration_loads to farebox_app;
 grant select on credit_grants to farebox_app;
 grant delete, insert, select, update on delegations to farebox_app;
 grant insert, select, update on families to farebox_app;
@@ -988,9 +1305,11 @@ grant execute on function ledger_authorize(hold bigint, authorizing_account bigi
 grant execute on function ledger_capture_above(op ledger_resolution) to farebox_app;
 grant execute on function ledger_close_time(margin interval) to farebox_app;
 grant execute on function ledger_decide_refund(refund bigint, word refund_decision, actor text, why text) to farebox_app;
+grant execute on function ledger_end_grant_hold(of_hold bigint, of_grant bigint, take boolean, ended_by text, why text) to farebox_app;
 grant execute on function ledger_expire(account bigint) to farebox_app;
 grant execute on function ledger_grant(grant_source grant_source, grant_source_id text, account bigint, bucket bucket_kind, amount bigint, expiry timestamp with time zone, grant_reason text, actor text) to farebox_app;
 grant execute on function ledger_grant_receipt(receipt_chain_id bigint, receipt_tx_hash text, receipt_log_position integer, grant_source grant_source, grant_source_id text, account bigint, amount bigint, grant_reason text) to farebox_app;
+grant execute on function ledger_hold_grant(of_grant bigint) to farebox_app;
 grant execute on function ledger_hold_in_windows(budget bigint, moment timestamp with time zone, amount bigint) to farebox_app;
 grant execute on function ledger_lock_families(account_ids bigint[]) to farebox_app;
 grant execute on function ledger_move_budgets(operations ledger_resolution[]) to farebox_app;
@@ -1020,7 +1339,7 @@ grant insert, select, update on order_attempts to farebox_app;
 grant insert, select on order_events to farebox_app;
 grant insert, select, update on order_hashes to farebox_app;
 grant insert, select, update on orders to farebox_app;
-grant insert, select, update on outbox to farebox_app;
+grant delete, insert, select, update on outbox to farebox_app;
 grant insert, select, update on owner_identities to farebox_app;
 grant delete, insert, select, update on owner_logins to farebox_app;
 grant delete, insert, select, update on owner_registrations to farebox_app;
@@ -1030,6 +1349,8 @@ grant delete, insert, select, update on rate_limit_windows to farebox_app;
 grant insert, select on reconciliations to farebox_app;
 grant select on refund_decisions to farebox_app;
 grant select on refunds to farebox_app;
+grant insert, select, update on relayer_lanes to farebox_app;
+grant insert, select, update on relayer_transactions to farebox_app;
 grant usage on schema public to farebox_app;
 grant usage on schema public to public;
 grant select on schema_migrations to farebox_app;
@@ -1041,6 +1362,7 @@ grant usage on sequence axon_rates_id_seq to farebox_app;
 grant usage on sequence axon_reconciliations_id_seq to farebox_app;
 grant usage on sequence buckets_id_seq to farebox_app;
 grant usage on sequence budgets_id_seq to farebox_app;
+grant usage on sequence configuration_loads_id_seq to farebox_app;
 grant usage on sequence credit_grants_id_seq to farebox_app;
 grant usage on sequence delegations_id_seq to farebox_app;
 grant usage on sequence hold_ids to farebox_app;
@@ -1049,17 +1371,30 @@ grant usage on sequence outbox_id_seq to farebox_app;
 grant usage on sequence processes_id_seq to farebox_app;
 grant usage on sequence reconciliations_id_seq to farebox_app;
 grant usage on sequence refunds_id_seq to farebox_app;
+grant usage on sequence relayer_transactions_id_seq to farebox_app;
 grant usage on sequence sessions_id_seq to farebox_app;
 grant usage on sequence settlements_id_seq to farebox_app;
 grant usage on sequence transfers_id_seq to farebox_app;
+grant usage on sequence webhook_deliveries_id_seq to farebox_app;
+grant usage on sequence webhook_endpoints_id_seq to farebox_app;
+grant usage on sequence x402_payments_id_seq to farebox_app;
 grant insert, select, update on sessions to farebox_app;
 grant select on settlement_authorizations to farebox_app;
 grant select on settlement_parties to farebox_app;
 grant select on settlements to farebox_app;
 grant insert, select, update on signing_keys to farebox_app;
 grant select on system_accounts to farebox_app;
+grant delete, insert, select, update on task_attempts to farebox_app;
+grant delete, insert, select, update on task_uploads to farebox_app;
+grant delete, insert, select, update on tasks to farebox_app;
 grant select on transfers to farebox_app;
 grant select on usage_calls to farebox_app;
 grant insert, select on usage_hours to farebox_app;
 grant delete, insert, select on usage_open to farebox_app;
 grant select, update on usage_rolled to farebox_app;
+grant delete, insert, select, update on webhook_attempts to farebox_app;
+grant delete, insert, select, update on webhook_deliveries to farebox_app;
+grant delete, insert, select, update on webhook_endpoints to farebox_app;
+grant insert, select, update on webhook_task_secrets to farebox_app;
+grant insert, select on x402_events to farebox_app;
+grant insert, select, update on x402_payments to farebox_app;

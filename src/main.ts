@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
 import type { ProgramSurroundings } from './app/surroundings.ts'
@@ -10,6 +10,7 @@ import { accountCommands } from './operator/account.ts'
 import { auditCommands } from './operator/audit.ts'
 import { auditLogCommands } from './operator/audit-log.ts'
 import { axonCommands } from './operator/axon.ts'
+import { chainCommands } from './operator/chain.ts'
 import { configCommands } from './operator/config.ts'
 import { creditsCommands } from './operator/credits.ts'
 import { doctorCommands } from './operator/doctor.ts'
@@ -26,6 +27,8 @@ import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
 import { verifyCommands } from './operator/verify.ts'
+import { webhookCommands } from './operator/webhook.ts'
+import { x402Commands } from './operator/x402.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -50,6 +53,27 @@ function onStop(stop: (signal: string) => void): void {
       stopping = true
       stop(signal)
     })
+  }
+}
+
+/**
+ * Calls back at each SIGHUP. A terminal that was closed sends one too: then there is nobody left to serve in the
+ * foreground for, and the process ends as by SIGTERM.
+ */
+function onReload(reload: () => void): void {
+  const hadTerminal = terminalIsThere()
+  process.on('SIGHUP', () => {
+    if (hadTerminal && !terminalIsThere()) process.emit('SIGTERM')
+    else reload()
+  })
+}
+
+function terminalIsThere(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -80,6 +104,8 @@ const surroundings: ProgramSurroundings = {
   userName: userInfo().username,
   isRunning,
   onStop,
+  onReload,
+  askToReload: (pid) => void process.kill(pid, 'SIGHUP'),
   write: (text) => void process.stdout.write(text),
   written: () => new Promise((resolve) => process.stdout.write('', () => resolve())),
   writeError: (text) => void process.stderr.write(text),
@@ -95,6 +121,8 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   keyCommands({ readLine, interactive: process.stdin.isTTY }),
   reconcileCommands,
   reviewCommands,
+  chainCommands,
+  webhookCommands,
   axonCommands,
   ownerCommands,
   creditsCommands,
@@ -106,6 +134,7 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   exportCommands,
   verifyCommands,
   signingKeyCommands,
+  x402Commands,
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

@@ -77,7 +77,11 @@ export const UNREADABLE: Record<string, [string | Buffer, Record<string, string>
   ],
   'a form': ['a=b', { 'content-type': 'application/x-www-form-urlencoded' }, ['unsupported_media_type']],
   'plain text': [VALID, { 'content-type': 'text/plain' }, ['unsupported_media_type']],
-  multipart: ['--x\r\n\r\n--x--', { 'content-type': 'multipart/form-data; boundary=x' }, ['unsupported_media_type']],
+  multipart: [
+    '--x\r\n\r\n--x--',
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    ['unsupported_media_type', 'invalid_body'],
+  ],
   'no content type': [VALID, { 'content-type': '' }, ['unsupported_media_type']],
   'a broken content type': [VALID, { 'content-type': ';;;' }, ['unsupported_media_type']],
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type AcceptedAsset, type AssetSettings, acceptAssets } from '../src/chains/assets.ts'
 import { openEvmChain } from '../src/chains/evm.ts'
 import { startDevelopmentChain } from '../src/embedded/anvil-chain.ts'
-import { systemClock } from '../src/kernel/clock.ts'
+import { type Clock, systemClock } from '../src/kernel/clock.ts'
 import type { WatchedChain } from '../src/payments/watcher/watched.ts'
 
 /** A development chain of a test file's own. It makes a block only when a test says so. */
@@ -42,7 +42,7 @@ export interface TestChain {
 }
 
 /** Starts one; takes some 300 ms. */
-export async function testChain(): Promise<TestChain> {
+export async function testChain(chainId = 31_337): Promise<TestChain> {
   const folder = await mkdtemp(join(tmpdir(), 'farebox-chain-'))
   const chain = await startDevelopmentChain({
     dataFolder: folder,
@@ -50,6 +50,7 @@ export async function testChain(): Promise<TestChain> {
     log: () => undefined,
     environment: process.env,
     mining: { kind: 'manual' },
+    chainId,
     port: 0,
   })
   const { rpc, rpcUrl } = chain
@@ -109,13 +110,17 @@ export function developmentAsset(recipient: string, settings: Partial<AssetSetti
 }
 
 /** The development chain as watched through these addresses, one node for each. */
-export function watchedThrough(rpcUrls: readonly string[], assets: readonly AcceptedAsset[]): WatchedChain {
+export function watchedThrough(
+  rpcUrls: readonly string[],
+  assets: readonly AcceptedAsset[],
+  clock: Clock = systemClock,
+): WatchedChain {
   const settings = {
-    chainId: 31_337,
+    chainId: assets[0]?.chainId ?? 31_337,
     networkName: 'the test chain',
     rpcUrls,
     safeBlocks: 1,
     finalizedBlocks: 2,
   }
-  return { chain: openEvmChain(settings, systemClock), assets }
+  return { chain: openEvmChain(settings, clock), assets }
 }

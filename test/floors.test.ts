@@ -4,10 +4,10 @@ import { type Import, parseFile, type SourceFile, sourceFiles } from './source.t
 /** Rooms of src/ from the ground up. A file imports its own room or a lower floor, types included. */
 const floors: readonly (readonly string[])[] = [
   ['kernel'],
-  ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage'],
+  ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
-  ['payments', 'inference', 'docs', 'console'],
+  ['payments', 'inference', 'media', 'capabilities', 'mcp', 'docs', 'webhooks', 'console'],
   ['app'],
   ['operator', 'development'],
   ['main'],
@@ -19,6 +19,8 @@ const areas: Readonly<Record<string, readonly string[]>> = {
   billing: ['calls'],
   payments: ['orders'],
   inference: [],
+  webhooks: ['endpoints'],
+  media: ['tasks'],
 }
 
 const mayImportHttp = /(^src\/(http|docs|app)\/)|(^src\/app\.ts$)|(\/(routes|schema)\.ts$)/

@@ -3,10 +3,12 @@ import type { AcceptedAsset } from '../src/chains/assets.ts'
 import type { Clock } from '../src/kernel/clock.ts'
 import { systemClock } from '../src/kernel/clock.ts'
 import { systemRandom } from '../src/kernel/random.ts'
-import { chainRound } from '../src/payments/watcher/worker.ts'
+import type { OrdersDeps } from '../src/payments/orders/service.ts'
+import { chainRound } from '../src/payments/watcher/round.ts'
 import { developmentAsset, type TestChain, testChain, watchedThrough } from './chain.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { payerAccount, pendingOrder, type TestOrder } from './orders.ts'
+import { fakeChains, plainContexts } from './orders-fixture.ts'
 
 /** A chain, a database, and an account that pays from the chain's first payer. */
 export interface Setting {
@@ -23,6 +25,8 @@ export interface Setting {
     clock?: Clock
     assets?: readonly AcceptedAsset[]
   }): ReturnType<typeof chainRound>
+  /** What the endpoints of orders stand on, for this account. */
+  readonly orders: OrdersDeps
   /** A pending order of the account, by default of an amount that no other order has. */
   order(of?: Partial<TestOrder>): Promise<{ id: string; amount: bigint }>
   /** Sums of Credits given for orders, and of completed orders. */
@@ -57,8 +61,16 @@ export async function openSetting(): Promise<Setting> {
           reconcileMs: 0,
           onTrouble: (_, error) => troubles.push(error instanceof Error ? error.message : 'unknown'),
         },
-        watchedThrough(urls, assets),
+        watchedThrough(urls, assets, clock),
       ),
+    orders: {
+      db: database.db,
+      clock: systemClock,
+      random: systemRandom,
+      chains: fakeChains().chains,
+      contextTokens: plainContexts,
+      payerWallets: async () => [payer],
+    },
     async order(of = {}) {
       nextAmount += 1_000n
       const amount = of.amount ?? nextAmount

@@ -5,7 +5,12 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { PRICE } from './app.ts'
+import { createLogger } from '../src/app/logger.ts'
+import { systemClock } from '../src/kernel/clock.ts'
+import { systemRandom } from '../src/kernel/random.ts'
+import { createEndpoint } from '../src/webhooks/endpoints/service.ts'
+import { secretBox } from '../src/webhooks/secret.ts'
+import { PRICE, until } from './app.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import {
   answering,
@@ -26,6 +31,8 @@ const PLANTED = {
   shortProviderKey: `k${randomBytes(3).toString('hex')}`,
   databasePassword: canary('password'),
   pepper: randomBytes(32).toString('hex'),
+  invitation: `inv_${randomBytes(13).toString('hex')}`,
+  webhook: '',
 }
 const PROMPT = canary('prompt')
 const ANSWER = canary('answer')
@@ -78,6 +85,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'farebox.yaml'), configuration())
   key = await keyOfNewAccount(database, PLANTED.pepper, 100_000_000n)
   poorKey = await keyOfNewAccount(database, PLANTED.pepper, 0n)
+  PLANTED.webhook = await webhookSecret()
   server = start({})
   url = await server.listening()
 })
@@ -85,6 +93,23 @@ afterAll(async () => {
   if (server?.child.exitCode === null) server.child.kill('SIGKILL')
   await Promise.all([mock.close(), database.drop(), rm(folder, { recursive: true, force: true })])
 })
+
+/** The secret of an endpoint that has a delivery to sign. */
+async function webhookSecret(): Promise<string> {
+  const { db } = database
+  const [account] = await database.sql<{ id: string }>('select max(id) as id from accounts')
+  const accountId = BigInt(account?.id ?? 0)
+  const secrets = secretBox({ pepper: Buffer.from(PLANTED.pepper, 'hex'), random: systemRandom })
+  const { secret } = await createEndpoint(
+    { db, clock: systemClock, secrets, addresses: { allowedNetworks: ['127.0.0.0/8'], plainHttp: true } },
+    { accountId, url: mock.baseUrl, events: [], description: '', requestId: 'req_test' },
+  )
+  await database.sql(
+    `insert into outbox (event, account_id, object_id, payload) values ('order.completed', $1, 'order', '{}')`,
+    [accountId],
+  )
+  return secret
+}
 
 /** Error bodies, each with the canaries that its own caller had sent. */
 const errors: { body: string; upstreamReason: boolean }[] = []
@@ -153,6 +178,10 @@ async function everything(): Promise<void> {
   await ask({}, { 'idempotency-key': `${PROMPT}é`.slice(0, 5) + 'x'.repeat(200) })
   await ask({}, { 'x-api-key': key, cookie: `key=${key}` }, `/v1/chat/completions?api_key=${key}`)
   await ask({}, {}, `/v1/${key}/nothing?token=${key}`)
+  for (const secret of [PLANTED.invitation, PLANTED.webhook]) {
+    await ask({}, { 'x-request-id': secret }, `/v1/auth/oidc/none/start?invite=${secret}`)
+    await ask({}, { authorization: `Bearer ${secret}` })
+  }
   await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -179,6 +208,10 @@ test('no planted secret turns up in output, errors, metrics, documents or the da
   const rows = await Promise.all(
     tables.map(({ name }) => database.sql<{ row: string }>(`select to_json(t)::text as row from ${name} t`)),
   )
+  await until(async () => {
+    const attempts = await database.sql('select 1 from webhook_attempts')
+    return attempts.length > 0
+  }, 'a webhook is signed')
   server.child.kill('SIGTERM')
   await once(server.child, 'exit')
   const places = {
@@ -210,6 +243,25 @@ const found = (text: string, secret: string): string[] =>
   [...text.matchAll(new RegExp(secret.replace(/[^\w]/g, '\\$&'), 'g'))]
     .slice(0, 3)
     .map(({ index }) => text.slice(Math.max(0, index - 150), index + 80))
+
+test('whatever looks like a secret is scrubbed from every line of the log', () => {
+  let written = ''
+  const logger = createLogger({ level: 'info', write: (line) => (written += line) })
+  const secrets = {
+    key: `fbx_${randomBytes(18).toString('hex')}`,
+    webhook: `whsec_${randomBytes(32).toString('base64')}`,
+    invitation: PLANTED.invitation,
+    delegation: `dlg_${randomBytes(32).toString('base64url')}`,
+    token: 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl',
+    privateKey: `0x${randomBytes(32).toString('hex')}`,
+  }
+  for (const secret of Object.values(secrets)) {
+    logger.info({ member: secret, error: new Error(`in an error: ${secret}.`) }, `in words: "${secret}", and on`)
+  }
+  for (const [what, secret] of Object.entries(secrets)) expect(written.includes(secret.slice(0, 14)), what).toBe(false)
+  expect(written.match(/\[secret\]/g)?.length).toBeGreaterThanOrEqual(3 * Object.keys(secrets).length)
+  expect(written).toContain('and on')
+})
 
 test('an answer is stored only for a call that named itself, and only until it can be replayed no more', async () => {
   const stored = await database.sql('select 1 from idempotency_keys')

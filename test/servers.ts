@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
@@ -73,6 +76,7 @@ export async function startServers(
   options: { configure?: (shipped: string) => string } = {},
 ): Promise<TestServers> {
   const database = await freshDatabase()
+  const dataFolder = await mkdtemp(join(tmpdir(), 'farebox-servers-'))
   const pepper = randomBytes(32)
   const log: string[] = []
   let aheadMs = 0
@@ -83,7 +87,7 @@ export async function startServers(
   const apps: App[] = []
   const urls: string[] = []
   for (let index = 0; index < count; index++) {
-    const app = await composed({ databaseUrl: database.url, pepper, clock, log }, options.configure)
+    const app = await composed({ databaseUrl: database.url, dataFolder, pepper, clock, log }, options.configure)
     apps.push(app)
     urls.push(await app.server.listen({ host: '127.0.0.1', port: 0 }))
   }
@@ -115,16 +119,22 @@ export async function startServers(
     async stop() {
       await Promise.all(apps.map((app) => app.stop(0)))
       await database.drop()
+      await rm(dataFolder, { recursive: true, force: true })
     },
   }
 }
 
-function composed(
-  own: { databaseUrl: string; pepper: Buffer; clock: Clock; log: string[] },
-  configure: (shipped: string) => string = (shipped) => shipped,
-): Promise<App> {
+interface Own {
+  readonly databaseUrl: string
+  readonly dataFolder: string
+  readonly pepper: Buffer
+  readonly clock: Clock
+  readonly log: string[]
+}
+
+function composed(own: Own, configure: (shipped: string) => string = (shipped) => shipped): Promise<App> {
   const { config, secrets } = loadConfig({
-    environment: { PORT: '0', HOST: '127.0.0.1' },
+    environment: { PORT: '0', HOST: '127.0.0.1', FAREBOX_DATA: own.dataFolder },
     readFile(path) {
       const text = readTextFile(path)
       return text === undefined ? undefined : configure(text)

@@ -33,7 +33,9 @@ export function smallWatcher({
     const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [hash])
     if (row?.state !== 'matched' || row.order_id === null) return
     const done = await it.locked(row.order_id, (tx, order) =>
-      lifecycle.settle(tx, order, { chainId: 31337n, txHash: hash, logPosition: 0 }, now()),
+      order.status === 'review_required'
+        ? lifecycle.restore(tx, order, now())
+        : lifecycle.settle(tx, order, { chainId: 31337n, txHash: hash, logPosition: 0 }, now()),
     )
     if (done?.status === 'completed') await join(hash, 'credited', row.order_id)
   }
@@ -51,7 +53,13 @@ export function smallWatcher({
       row.state === 'credited' &&
       (await it.locked(row.order_id, (tx, order) => lifecycle.undo(tx, order, now())))
     ) {
-      await it.locked(row.order_id, (tx, order) => lifecycle.restore(tx, order, now()))
+      await join(hash, 'orphaned', row.order_id)
+    } else if (row.state === 'orphaned') {
+      // on the chain again: it takes up its place
+      const order = await store.find(database.db, row.order_id)
+      if (order?.status === 'completed') await join(hash, 'credited', row.order_id)
+      else if (order?.status === 'review_required') await join(hash, 'matched', row.order_id)
+      else await join(hash, 'unmatched', null)
     }
   }
   return { place, settle, reorganise }
@@ -98,7 +106,7 @@ async function placeTransfer(
         it.clock.now(),
       )
     else {
-      const waiting = await store.oldestWaiting(tx, payerWallet, it.clock.now())
+      const [waiting] = await store.waitingOf(tx, payerWallet, it.clock.now())
       const locked = waiting && (await store.lock(tx, waiting.id))
       if (locked && locked.tx_hash === null)
         joined = await lifecycle.suspect(

@@ -60,6 +60,8 @@ select h.actor_account_id as account_id, h.id as hold_id, h.created_at, h.subjec
          from (select a.*, sum(a.amount_micro) over (order by a.n) - a.amount_micro as used_before from hold_allocations a where a.hold_id = h.id) p
          where p.payer_account_id <> h.actor_account_id) end as owner_charged_micro
 from holds h left join hold_resolutions r on r.hold_id = h.id
+-- Credits that are set aside because their payment is in doubt are held by nobody's call
+where h.category <> 'review'
 union all
 select h.family_id, h.id, h.created_at, h.subject, h.actor_account_id, case when h.credential_kind = 'api_key' then h.credential_id end, r.outcome,
        (r.usage ->> 'input_tokens')::numeric, (r.usage ->> 'output_tokens')::numeric, null

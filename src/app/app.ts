@@ -3,11 +3,17 @@ import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
+import type { MediaParts } from '../media/parts.ts'
+import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
+import { type Media, openMedia } from './media.ts'
+import { type OpenedMediaParts, openMediaParts } from './media-parts.ts'
 import type { Metrics } from './metrics.ts'
+import type { Loaded, Reloaded } from './offer.ts'
 import type { Surroundings } from './server-surroundings.ts'
-import { allRoutes } from './slices.ts'
+import { allRoutes, paymentHint } from './slices.ts'
 import { startUpkeep } from './upkeep.ts'
 
 /** A composed server. `stop` ends it in order; nothing of it runs afterwards. */
@@ -19,6 +25,8 @@ export interface App {
   readonly processId: bigint
   /** Notes when credentials were last used; upkeep does so now and then. */
   flushUsed(): Promise<void>
+  /** Reads models, prices and capabilities again; what cannot be used changes nothing. Never rejects. */
+  reload(load: () => Loaded): Promise<Reloaded>
   /** Stops accepting, lets calls finish for `drainMs`, marks what is left as `usage_unknown`, closes everything. */
   stop(drainMs: number): Promise<void>
 }
@@ -28,9 +36,18 @@ export async function createApp(around: Surroundings): Promise<App> {
   let closing = false
   const core = await openCore(around, () => closing)
   const { ledger, metrics, processId } = core
-  const routes = allRoutes(core, () => around.config.publicUrl ?? listeningUrl(server))
+  const publicUrl = (): string => around.config.publicUrl ?? listeningUrl(server)
+  const parts: MediaParts & Partial<OpenedMediaParts> = around.media ?? openMediaParts(core, publicUrl)
+  const media = openMedia(core, parts, {
+    publicUrl,
+    paymentHint: paymentHint(core, publicUrl),
+    runners: capabilityRunners(core),
+  })
+  const routes = allRoutes(core, media, publicUrl, (token) => (request) => askItself(server, token, request))
   const server = listenable(core, routes)
-  const upkeep = upkeepOf(core)
+  // a task's provider is told where to report: the address is known once the server listens
+  server.addHook('onListen', async () => media.start())
+  const upkeep = upkeepOf(core, parts)
   return {
     server,
     routes,
@@ -38,16 +55,20 @@ export async function createApp(around: Surroundings): Promise<App> {
     metrics,
     processId,
     flushUsed: core.authenticator.flushUsed,
+    reload: core.offer.reload,
     async stop(drainMs) {
       closing = true
-      await finishCalls(server, core, drainMs)
+      await finishCalls(server, core, media, drainMs)
       await upkeep.stop()
+      await core.x402.stop()
       await core.payments.stop()
+      await core.webhooks.stop()
       await core.applier.drained(PATIENCE_MS)
       await processes
         .end(core.db, processId)
         .catch((error: unknown) => core.onTrouble('the goodbye could not be written', error))
-      await Promise.all(Object.values(core.providers).map((provider) => provider.close()))
+      await core.offer.close()
+      await core.guardedFetch.close()
       await core.applier.close()
       await core.pool.end()
     },
@@ -73,7 +94,10 @@ function listenable(core: Core, routes: readonly Route[]): FastifyInstance {
   })
 }
 
-function upkeepOf(core: Core): ReturnType<typeof startUpkeep> {
+function upkeepOf(
+  core: Core,
+  { deleteExpired = async () => 0 }: Partial<OpenedMediaParts>,
+): ReturnType<typeof startUpkeep> {
   const { clock, logger, host, isRunning } = core.around
   // what the last whole audit found, and the increments since
   let count = 0
@@ -88,9 +112,22 @@ function upkeepOf(core: Core): ReturnType<typeof startUpkeep> {
     host,
     isRunning,
     flushUsedKeys: core.authenticator.flushUsed,
+    deleteExpiredResults: deleteExpired,
     onAudit: (findings) => audited(0, findings),
     onRecentAudit: (findings) => audited(count, findings),
   })
+}
+
+/** A request of a tool, through the same routes, limits and checks as everybody's. */
+async function askItself(server: FastifyInstance, token: string, request: ApiRequest): Promise<ApiAnswer> {
+  const { method, path, body, headers } = request
+  const answer = await server.inject({
+    method,
+    url: path,
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    ...(body === undefined ? {} : { payload: body }),
+  })
+  return { status: answer.statusCode, body: answer.json() }
 }
 
 /** Where a server is reached whose public address is not set, because the system chose its port. */
@@ -102,8 +139,13 @@ function listeningUrl(server: FastifyInstance): string {
 }
 
 /** Lets running calls end by themselves, then ends them: their usage is unknown, which is not free. */
-async function finishCalls(server: FastifyInstance, { ledger, ending, around }: Core, drainMs: number): Promise<void> {
-  const closed = server.close()
+async function finishCalls(
+  server: FastifyInstance,
+  { ledger, ending, around }: Core,
+  media: Media,
+  drainMs: number,
+): Promise<void> {
+  const closed = Promise.all([server.close(), media.stop()])
   // a kept-alive connection whose last answer is out is closed at once, not when its client gets tired
   const sweep = setInterval(() => server.server.closeIdleConnections(), 50)
   void closed.finally(() => clearInterval(sweep))

@@ -1,7 +1,4 @@
 import type pg from 'pg'
-import type { Config, Secrets } from '../config/config.ts'
-import type { ModelConfig } from '../config/models.ts'
-import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { MigrationFault, pendingMigrations } from '../db/migrate.ts'
@@ -11,7 +8,6 @@ import { keyAuthenticator } from '../identity/keys/service.ts'
 import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { microcredits } from '../kernel/money.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
 import { setBalanceLow } from '../ledger/balance-low.ts'
@@ -21,12 +17,16 @@ import { openLane } from '../ledger/lane.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import { createProvider } from '../providers/index.ts'
-import type { ChatProvider } from '../providers/provider.ts'
+import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
+import { contextTokens } from '../payments/context/tokens.ts'
 import { sampleAxon } from './axon-metrics.ts'
-import { createMetrics, type Metrics, samplePayments } from './metrics.ts'
+import { createMetrics, type Metrics, samplePayments, sampleX402 } from './metrics.ts'
+import { type Offer, openOffer, type Reloaded } from './offer.ts'
+import { sampleOffer } from './offer-metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
+import { openWebhooks, type Webhooks } from './webhooks.ts'
+import { openX402, type X402 } from './x402.ts'
 
 /** What the slices stand on, opened once for each process. */
 export interface Core {
@@ -40,8 +40,14 @@ export interface Core {
   readonly authenticator: ReturnType<typeof createAuthenticator>
   readonly limits: RequestLimits
   readonly payments: Payments
-  readonly providers: Readonly<Record<string, ChatProvider>>
-  readonly models: () => ReadonlyMap<string, ModelConfig>
+  readonly x402: X402
+  readonly offer: Offer
+  readonly providers: Offer['providers']
+  readonly models: Offer['models']
+  readonly mediaModels: Offer['mediaModels']
+  /** Asks addresses that others chose: never a private one. */
+  readonly guardedFetch: GuardedFetch
+  readonly webhooks: Webhooks
   readonly metrics: Metrics
   /** Trouble that no request can be told of. */
   readonly onTrouble: (message: string, error: unknown) => void
@@ -60,6 +66,9 @@ const DATABASE_CONNECTIONS = 10
 const STATEMENT_TIMEOUT_MS = 10_000
 const BATCH_MAX = 512
 const LANE_ANSWER_TIMEOUT_MS = 15_000
+/** Connections to one address that somebody else chose, and how long one may take to open. */
+const FOREIGN_CONNECTIONS = 16
+const FOREIGN_CONNECT_TIMEOUT_MS = 10_000
 /** How long the end of a call waits for a database that is away before its caller is told. */
 export const PATIENCE_MS = 30_000
 
@@ -94,9 +103,17 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     onTrouble,
   })
   const ledger = createLedger(applier, holdIds)
-  const models = new Map(config.models.map((model) => [model.id, model]))
+  const offer = await openOfferOf(around, metrics, { db, clock, processId, onTrouble })
   const payments = openPayments(around, db, onTrouble)
-  samplePayments(metrics.registry, { reports: payments.reports, status: payments.watcher.status })
+  const guardedFetch = openGuardedFetch(around)
+  samplePayments(metrics.registry, {
+    reports: payments.reports,
+    status: payments.watcher.status,
+    queue: payments.queue,
+    now: clock.now,
+  })
+  const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
+  sampleX402(metrics.registry, x402.status)
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,
@@ -115,11 +132,21 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     }),
     limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
     payments,
-    providers: openProviders(config, around.secrets, clock),
-    models: () => models,
+    x402,
+    offer,
+    ...sold(offer),
+    guardedFetch,
+    webhooks: openWebhooks(around, { db, guarded: guardedFetch, metrics, onTrouble }),
     ending: new AbortController(),
   }
 }
+
+const openGuardedFetch = ({ config }: Surroundings): GuardedFetch =>
+  createGuardedFetch({
+    ...config.outgoing,
+    connectionsPerOrigin: FOREIGN_CONNECTIONS,
+    connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
+  })
 
 async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']): Promise<void> {
   const problems = await durabilityProblems(pool)
@@ -137,20 +164,33 @@ async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']
   throw new StartRefused(problems.join('\n'))
 }
 
-function openProviders(
-  config: Config,
-  secrets: Pick<Secrets, 'providerKeys'>,
-  clock: Clock,
-): Record<string, ChatProvider> {
-  return Object.fromEntries(
-    Object.entries(config.providers).map(([name, provider]) => [
-      name,
-      openProvider(name, provider, secrets.providerKeys[name], clock),
-    ]),
-  )
+/** What slices ask of the offer by itself. */
+const sold = ({ providers, models, mediaModels }: Offer) => ({ providers, models, mediaModels })
+
+/** What is sold, watched by metrics and log. */
+async function openOfferOf(
+  around: Surroundings,
+  metrics: Metrics,
+  deps: Omit<Parameters<typeof openOffer>[0], 'onReloaded'>,
+): Promise<Offer> {
+  const offer = await openOffer({ ...deps, onReloaded: reportReload(around, metrics) }, around)
+  sampleOffer(metrics.registry, offer.standing)
+  warnOfDrift(around, offer.standing().drifted)
+  return offer
 }
 
-function openProvider(name: string, provider: ProviderConfig, apiKey: string | undefined, clock: Clock): ChatProvider {
-  if (provider.kind === 'demo') return createProvider('demo', { ...provider, clock })
-  return createProvider('openai-compatible', { ...provider, name, ...(apiKey === undefined ? {} : { apiKey }) })
+/** A refusal must not be overlooked: the server goes on with what it had. */
+function reportReload({ logger, clock }: Surroundings, metrics: Metrics) {
+  return ({ outcome, lines }: Reloaded, drifted: readonly string[]): void => {
+    metrics.reloaded(outcome !== 'refused', clock.now().getTime() / 1000)
+    if (outcome === 'refused')
+      logger.error({ problems: lines }, 'the configuration was refused: the settings of before stay in force')
+    else logger.info({ changes: lines }, outcome === 'applied' ? 'the configuration was applied' : 'nothing changed')
+    warnOfDrift({ logger }, drifted)
+  }
+}
+
+function warnOfDrift({ logger }: Pick<Surroundings, 'logger'>, drifted: readonly string[]): void {
+  if (drifted.length > 0)
+    logger.error({ versions: drifted }, 'versions of capabilities differ from what was frozen: their calls are refused')
 }

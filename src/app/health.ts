@@ -3,7 +3,9 @@ import { databaseAnswers } from '../db/answers.ts'
 import type { Database } from '../db/database.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Metrics } from './metrics.ts'
+import type { Offer } from './offer.ts'
 import type { Payments } from './payments.ts'
+import type { X402 } from './x402.ts'
 
 /** What is asked when the server is asked how it is. */
 export interface HealthDeps {
@@ -13,6 +15,8 @@ export interface HealthDeps {
   readonly closing: () => boolean
   readonly ledgerFailing: () => boolean
   readonly payments: Pick<Payments, 'watcher' | 'reports' | 'axon'>
+  readonly offer: Pick<Offer, 'standing'>
+  readonly x402: Pick<X402, 'status'>
   /** False where /metrics has a port of its own. */
   readonly serveMetrics: boolean
 }
@@ -49,8 +53,10 @@ export function healthRoutes(deps: HealthDeps): Route[] {
           database: (await databaseAnswers(deps.db)) ? { ok: true } : silent,
         }
         const ready = Object.values(checks).every((check) => check.ok)
-        // what is wrong with payments is said, and keeps nobody from calling models
-        Object.assign(checks, await paymentChecks(deps.payments))
+        // what is wrong with payments or with a new configuration is said, and keeps nobody from calling models
+        Object.assign(checks, configurationChecks(deps.offer), await paymentChecks(deps.payments))
+        const topUps = await deps.x402.status().catch(() => undefined)
+        if (topUps) checks.x402 = { ok: topUps.ok, detail: topUps.detail }
         return reply
           .code(ready ? 200 : 503)
           .header('cache-control', 'no-store')
@@ -82,13 +88,25 @@ export function healthRoutes(deps: HealthDeps): Route[] {
   return routes
 }
 
+/** A refused file and blocked versions. */
+function configurationChecks({ standing }: HealthDeps['offer']): Record<string, { ok: boolean; detail?: string }> {
+  const { refused, drifted } = standing()
+  return {
+    configuration: refused === undefined ? { ok: true } : { ok: false, detail: refused },
+    ...(drifted.length === 0
+      ? {}
+      : { capabilities: { ok: false, detail: `differ from what was frozen: ${drifted.join(', ')}` } }),
+  }
+}
+
 async function paymentChecks({
   watcher,
   reports,
   axon,
 }: HealthDeps['payments']): Promise<Record<string, { ok: boolean; detail?: string }>> {
   const chains = watcher.status().map((chain) => {
-    const detail = chain.trouble ?? `${chain.behind} blocks behind`
+    const trouble = chain.stopped ? `stopped: ${chain.trouble}` : chain.trouble
+    const detail = trouble ?? `${chain.behind} blocks behind`
     return [`chain_${chain.chainId}`, { ok: chain.healthy, detail }] as const
   })
   const compared = await reports().catch(() => [])

@@ -2,6 +2,7 @@ import { acceptAssets } from '../chains/assets.ts'
 import type { Database } from '../db/database.ts'
 import { list } from '../identity/wallets/store.ts'
 import { sweepLapsed } from '../payments/orders/attempts.ts'
+import { queue } from '../payments/orders/review/store.ts'
 import { openWatchedChains, type PaymentChains, paymentChains } from '../payments/watcher/port.ts'
 import { type ReconciliationReport, reconciliationReports } from '../payments/watcher/reconciliation/service.ts'
 import { startWatcher, type Watcher } from '../payments/watcher/worker.ts'
@@ -16,6 +17,8 @@ export interface Payments {
   readonly axon: Axon
   /** The newest comparison of each asset: what the chain shows we received against what was credited. */
   reports(): Promise<ReconciliationReport[]>
+  /** How much waits for an operator. */
+  queue(): ReturnType<typeof queue>
   /** The verified wallets of an account, lower-case, the one to pay from first. */
   payerWallets(accountId: bigint): Promise<readonly string[]>
   /** Ends what was begun; nothing of it runs afterwards. */
@@ -80,6 +83,7 @@ export function openPayments(
         accepted.map(({ assetId }) => assetId),
         clock.now(),
       ),
+    queue: () => queue(db),
     async stop() {
       stopped = true
       clearTimeout(checking)

@@ -1,12 +1,13 @@
 import type { Config, Secrets } from '../config/config.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Random } from '../kernel/random.ts'
+import type { MediaParts } from '../media/parts.ts'
 import type { Logger } from './logger.ts'
 
 /** Everything that a server is made of and that is not in its configuration. */
 export interface Surroundings {
   readonly config: Config
-  readonly secrets: Pick<Secrets, 'rpcUrls' | 'axon' | 'providerKeys' | 'oidcClientSecrets'>
+  readonly secrets: Omit<Secrets, 'databaseUrl' | 'keyPepper'>
   readonly databaseUrl: string
   readonly pepper: Buffer
   readonly clock: Clock
@@ -16,4 +17,6 @@ export interface Surroundings {
   readonly host: string
   readonly pid: number
   readonly isRunning: (pid: number) => boolean
+  /** What pictures and films are made with, instead of what the configuration names: tests bring their own. */
+  readonly media?: MediaParts
 }

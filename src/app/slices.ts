@@ -1,8 +1,11 @@
+import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
 import { refundRoutes } from '../billing/refunds/routes.ts'
 import { settlementRoutes } from '../billing/settlements/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
+import { capabilityRoutes } from '../capabilities/routes.ts'
+import { operationTools } from '../capabilities/tools.ts'
 import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
@@ -20,29 +23,33 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
+import { type McpDeps, mcpRoutes } from '../mcp/routes.ts'
 import { axonRoutes } from '../payments/axon/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
 import { paymentObject } from '../payments/options/payment-object.ts'
 import { optionRoutes } from '../payments/options/routes.ts'
 import { orderRoutes } from '../payments/orders/routes.ts'
+import { x402Routes } from '../payments/x402/routes.ts'
+import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
+import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
+import { capabilityTasks } from './capability-tasks.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
+import type { Media } from './media.ts'
+import { webhookDescriptions } from './webhooks.ts'
 
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
-/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens. */
-export function allRoutes(core: Core, publicUrl: () => string): Route[] {
+/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens, and `sendAs` asks it. */
+export function allRoutes(core: Core, media: Media, publicUrl: () => string, sendAs: McpDeps['sendAs']): Route[] {
   const { db, around, metrics, tokens } = core
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
   const sessions = { db, random, tokens }
   const { chains, payerWallets } = core.payments
-  const paymentHint = (shortfallMicro: bigint) => ({
-    topup_url: `${publicUrl()}/topup`,
-    ...paymentObject(chains, shortfallMicro),
-  })
+  const hint = paymentHint(core, publicUrl)
   const orders = { db, clock, random, chains, payerWallets, contextTokens: contextTokens(tokens) }
   const routes: Route[] = [
     ...agentSignInRoutes({
@@ -62,17 +69,19 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
     ...optionRoutes(core.payments),
     ...contextRoutes({ ...orders, publicUrl }),
     ...orderRoutes(orders),
+    ...x402Routes({ db, publicUrl, topUps: core.x402.topUps, authenticate: core.authenticator.authenticate }),
     ...axonRoutes(core.payments.axon.deps),
     ...creditRoutes(core),
     ...callRoutes(core),
-    ...settlementRoutes({ db, paymentHint }),
+    ...settlementRoutes({ db, paymentHint: hint }),
     ...refundRoutes(core),
     ...usageRoutes({ db, clock }),
-    ...modelsRoutes({ models: core.models, clock }),
+    ...modelsRoutes({ models: core.models, mediaModels: core.mediaModels, clock }),
+    ...media.routes,
     ...chatRoutes({
       ...core,
       clock,
-      paymentHint,
+      paymentHint: hint,
       drainMs: CLIENT_GONE_DRAIN_MS,
       ending: core.ending.signal,
       onAttempt: metrics.attempted,
@@ -80,8 +89,11 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       chatBodyLimit: config.limits.chatBodyBytes,
       streamsMax: config.limits.concurrentStreams,
     }),
+    ...endpointRoutes({ db, clock, ...core.webhooks }),
+    ...deliveryRoutes({ db, clock }),
+    ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
-    ...docsRoutes({ routes: () => routes, version }),
+    ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,
       metrics,
@@ -89,10 +101,46 @@ export function allRoutes(core: Core, publicUrl: () => string): Route[] {
       closing: core.closing,
       ledgerFailing: () => core.applier.failing,
       payments: core.payments,
+      offer: core.offer,
+      x402: core.x402,
       serveMetrics: config.metricsPort === undefined,
     }),
   ]
   return routes
+}
+
+/** What the 402 answers of billed endpoints say about paying. */
+export const paymentHint =
+  ({ payments }: Pick<Core, 'payments'>, publicUrl: () => string): PaymentHint =>
+  (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
+
+/** Operations over HTTP, and the same as tools. */
+function capabilitiesAndTools(
+  core: Core,
+  media: Media,
+  publicUrl: () => string,
+  sendAs: McpDeps['sendAs'],
+): readonly Route[] {
+  const { capabilities } = core.offer
+  const { config, version } = core.around
+  return [
+    ...capabilityRoutes({
+      ...core,
+      capabilities,
+      createTask: capabilityTasks(media),
+      paymentHint: paymentHint(core, publicUrl),
+      ending: core.ending.signal,
+      onInvoked: core.metrics.invoked,
+    }),
+    ...mcpRoutes({
+      version,
+      publicUrl,
+      sendAs,
+      ...config.mcp,
+      operations: () => operationTools(capabilities()),
+      onTrouble: core.onTrouble,
+    }),
+  ]
 }
 
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {

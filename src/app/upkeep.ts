@@ -5,6 +5,7 @@ import { auditLedger, auditRecent } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import { freeLeasesOf } from '../media/tasks/working/store.ts'
 
 /** What is kept up, and where findings go. */
 export interface UpkeepDeps {
@@ -14,6 +15,7 @@ export interface UpkeepDeps {
   readonly host: string
   readonly isRunning: (pid: number) => boolean
   readonly flushUsedKeys: () => Promise<void>
+  readonly deleteExpiredResults: () => Promise<number>
   readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
   readonly onRecentAudit: (findings: Awaited<ReturnType<typeof auditRecent>>) => void
   readonly onTrouble: (message: string, error: unknown) => void
@@ -30,6 +32,7 @@ const everyMs = {
   expiry: 30_000,
   usage: 60_000,
   prune: 600_000,
+  results: 600_000,
   auditRecent: 60_000,
   audit: 86_400_000,
 } as const
@@ -70,6 +73,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
   every(everyMs.usage, 'summing the usage of closed hours', () => rollUpUsage(deps.db))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
+  every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   // what is new is audited within minutes, and everything derived again once a day
   every(everyMs.auditRecent, 'the audit of recent movements', () => auditRecent(deps.db).then(deps.onRecentAudit))
@@ -116,6 +120,7 @@ export async function reap(
       if (holdIds.length < REAP_BATCH) break
     }
     if (!process.ended || marked.length > before) await settleLeftBehind(deps.db, process.id)
+    await freeLeasesOf(deps.db, process.id)
     await processes.reaped(deps.db, process.id)
   }
   return marked

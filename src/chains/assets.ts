@@ -21,6 +21,8 @@ export interface Asset {
   readonly decimals: 6
   /** The token's EIP-712 domain, which EIP-3009 signatures name. */
   readonly signingDomain: { readonly name: string; readonly version: string }
+  /** What x402 version 1 calls the chain, and the chain id its clients then sign for. Absent: it has no name for it. */
+  readonly x402V1?: { readonly network: string; readonly chainId: number }
   /** Without a trailing slash; empty where there is none. */
   readonly explorerUrl: string
   readonly confirmations: Confirmations
@@ -55,6 +57,7 @@ export const assets = [
     tokenAddress: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
     symbol: 'USDC',
     signingDomain: { name: 'USD Coin', version: '2' },
+    x402V1: { network: 'base', chainId: 8453 },
     explorerUrl: 'https://basescan.org',
     // USDbC, EURC, USDT
     mistakenFor: [
@@ -73,6 +76,7 @@ export const assets = [
     tokenAddress: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
     symbol: 'USDC',
     signingDomain: { name: 'USDC', version: '2' },
+    x402V1: { network: 'base-sepolia', chainId: 84532 },
     explorerUrl: 'https://sepolia.basescan.org',
     safeBlocks: 65,
     finalizedBlocks: 600,
@@ -85,6 +89,7 @@ export const assets = [
     tokenAddress: '0x3c499c542cef5e3811e1192ce70d8cc03d5c3359',
     symbol: 'USDC',
     signingDomain: { name: 'USD Coin', version: '2' },
+    x402V1: { network: 'polygon', chainId: 137 },
     explorerUrl: 'https://polygonscan.com',
     // USDC.e, USDT
     mistakenFor: ['0x2791bca1f2de4661ed88a30c99a7a9449aa84174', '0xc2132d05d31c914a87c6611c10748aeb04b58e8f'],
@@ -102,6 +107,8 @@ export const assets = [
     tokenAddress: '0x057ef64e23666f000b34ae31332854acbd1c8544',
     symbol: 'USDC',
     signingDomain: { name: 'USD Coin', version: '2' },
+    // version 1 has no name for a development chain: the token honours what is signed for this one as well
+    x402V1: { network: 'base-sepolia', chainId: 84532 },
     explorerUrl: '',
     minAmountMicro: 1n,
     confirmations: {
@@ -125,6 +132,8 @@ export interface AssetSettings {
   readonly minAmountMicro?: bigint
   readonly maxAmountMicro?: bigint
   readonly confirmations?: Partial<Confirmations>
+  /** The block from which a token or recipient is read that is new here. Absent: from 10,000 blocks back. */
+  readonly firstBlock?: bigint
 }
 
 /** An asset that this server takes, or took: a paused one is still watched. */
@@ -134,6 +143,7 @@ export interface AcceptedAsset extends Asset {
   readonly retiredRecipients: readonly string[]
   /** False: no new orders. */
   readonly enabled: boolean
+  readonly firstBlock: bigint | undefined
 }
 
 /** Why an asset cannot be taken. The message says what to do. */
@@ -156,6 +166,7 @@ export function acceptAssets(settings: Readonly<Record<string, AssetSettings>>):
       recipientAddress,
       retiredRecipients,
       enabled: own.enabled ?? true,
+      firstBlock: own.firstBlock,
       ratePpm: own.ratePpm ?? row.ratePpm,
       minAmountMicro: own.minAmountMicro ?? row.minAmountMicro,
       maxAmountMicro: own.maxAmountMicro ?? row.maxAmountMicro,

@@ -53,6 +53,8 @@ export interface ChainTransaction {
   readonly value: bigint
   readonly input: string
   readonly type: number
+  /** The chain that its signature is for; undefined: for any chain, as signatures once were. */
+  readonly signedFor: number | undefined
   readonly nonce: bigint
 }
 

@@ -29,6 +29,7 @@ function factsWith({ facts, transaction, receipt }: Changes): TransactionFacts {
       value: 0n,
       input: call(recipient, 5_000_000n),
       type: 2,
+      signedFor: 8453,
       nonce: 7n,
       ...transaction,
     },
@@ -80,6 +81,8 @@ test.each<[string, Changes]>([
   ['it creates a contract', { transaction: { to: undefined } }],
   ['it carries native currency', { transaction: { value: 1n } }],
   ['it is a blob transaction', { transaction: { type: 3 } }],
+  ['its signature is for any chain', { transaction: { type: 0, signedFor: undefined } }],
+  ['its signature is for chain 0', { transaction: { signedFor: 0 } }],
   [
     'another function was called',
     { transaction: { input: call(recipient, 5_000_000n).replace('a9059cbb', '23b872dd') } },

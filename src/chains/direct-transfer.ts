@@ -71,6 +71,7 @@ function objection(
   if (transaction.from !== expected.payer) return 'another account sent the transaction'
   if (transaction.to !== expected.token) return 'the transaction calls another contract than the token'
   if (transaction.value !== 0n) return 'the transaction carries native currency'
+  if (transaction.signedFor !== expected.chainId) return 'its signature is not for this chain alone'
   if (!TYPES.has(transaction.type)) return `the transaction is of type ${transaction.type}`
   if (!isPlainCall(transaction.input, expected)) return 'the call is no plain transfer to the recipient'
   if (transfersOfToken !== 1) return 'the transaction moves the token more than once'

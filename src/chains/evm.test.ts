@@ -45,6 +45,12 @@ describe('before an asset is served', () => {
     expect(await problems({ tokenAddress: `0x${'9'.repeat(40)}` })).toEqual([expect.stringMatching(/no contract at/)])
     expect(await problems({ symbol: 'USDT' })).toEqual([expect.stringMatching(/called "USDC", not USDT/)])
     expect(await problems({ decimals: 18 })).toEqual([expect.stringMatching(/6 decimals, not 18/)])
+    // a contract that answers every question with 18: a token of 18 decimals, scaled to nothing by anybody
+    const eighteen = `0x${'6'.repeat(40)}`
+    await chain.rpc('anvil_setCode', eighteen, '0x601260005260206000f3')
+    expect(await problems({ tokenAddress: eighteen, symbol: '' })).toEqual([
+      expect.stringMatching(/has 18 decimals, not 6: amounts are micro units, which are exact with six alone/),
+    ])
     const forger = await chain.deploy(logForger.bytecode)
     expect(await problems({ tokenAddress: forger })).toHaveLength(2)
   })

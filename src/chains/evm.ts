@@ -167,16 +167,25 @@ function headerOf(block: unknown): Header | undefined {
 
 function transactionFrom(answer: unknown): ChainTransaction | undefined {
   if (answer === null || answer === undefined) return undefined
-  const { hash, from, to, value, input, type, nonce } = objectOf(answer)
+  const { hash, from, to, value, input, type: kind, chainId, v, nonce } = objectOf(answer)
+  const type = Number(numberOf(kind ?? '0x0'))
   return {
     hash: textOf(hash),
     from: textOf(from),
     to: to === null || to === undefined ? undefined : textOf(to),
     value: numberOf(value),
     input: textOf(input),
-    type: Number(numberOf(type ?? '0x0')),
+    type,
+    signedFor: signedFor(type, v, chainId),
     nonce: numberOf(nonce),
   }
+}
+
+/** The first type has its chain in the signature (EIP-155), and nodes differ in what else they say of it. Some types have none. */
+function signedFor(type: number, v: unknown, chainId: unknown): number | undefined {
+  if (type !== 0) return chainId === null || chainId === undefined ? undefined : Number(numberOf(chainId))
+  const value = v === null || v === undefined ? 0n : numberOf(v)
+  return value < 35n ? undefined : Number((value - 35n) / 2n)
 }
 
 function receiptFrom(receipt: Raw): ChainReceipt {

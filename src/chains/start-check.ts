@@ -28,7 +28,9 @@ async function problemsOn(node: ChainNode, asset: AcceptedAsset): Promise<string
   const [token, recipientCode] = await Promise.all([node.token(asset.tokenAddress), node.code(asset.recipientAddress)])
   const problems: string[] = []
   if (token.decimals !== asset.decimals)
-    problems.push(`${node.name} says that the token has ${token.decimals} decimals, not ${asset.decimals}`)
+    problems.push(
+      `${node.name} says that the token has ${token.decimals} decimals, not ${asset.decimals}: amounts are micro units, which are exact with six alone`,
+    )
   if (token.symbol !== asset.symbol)
     problems.push(`${node.name} says that the token is called ${JSON.stringify(token.symbol)}, not ${asset.symbol}`)
   if (!isPlainAccount(recipientCode))

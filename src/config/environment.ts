@@ -3,6 +3,7 @@ import {
   oneOf,
   type Parser,
   postgresAddress,
+  privateKey,
   processName,
   publicAddress,
   secretBytes,
@@ -115,6 +116,14 @@ export const environmentTable = {
     fallback: 25_000,
     secret: false,
     why: 'How long running calls may finish after SIGTERM, in milliseconds. What is left then becomes `usage_unknown`, never free.',
+  }),
+  FAREBOX_RELAYER_KEY: variable({
+    parser: privateKey,
+    fallback: undefined,
+    fallbackText:
+      'in development an account of the chain; required where the file has `payments.x402` without a facilitator',
+    secret: true,
+    why: "The private key of the account that sends the payments of x402 and pays their gas. It receives nothing and can move nobody's tokens: keep a little gas money there and nothing else.",
   }),
   FAREBOX_REVIEW_ALONE_CREDITS: variable({
     parser: text,

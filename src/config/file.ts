@@ -56,10 +56,21 @@ function usable(value: unknown): ConfigurationFile {
     allow_demo: part('allow_demo', false),
     providers: part('providers', {}),
     models: part('models', []),
+    capabilities: part('capabilities', []),
+    mcp: part('mcp', { allowed_hosts: [], allowed_origins: [] }),
+    media_models: part('media_models', []),
     payments: part('payments', { assets: {} }),
     oidc: part('oidc', { providers: {}, require_invitation: false }),
     credits: part('credits', { balance_low_micro: 0 }),
-    limits: part('limits', { queue_operations_max: 1, body_bytes: 1, chat_body_bytes: 1 }),
+    results: part('results', { keep_days: 1, image_bytes_max: 1, video_bytes_max: 1, fetch_timeout_ms: 1 }),
+    outgoing: part('outgoing', {}),
+    limits: part('limits', {
+      queue_operations_max: 1,
+      body_bytes: 1,
+      chat_body_bytes: 1,
+      media_body_bytes: 1,
+      concurrent_tasks: 1,
+    }),
   } as ConfigurationFile
 }
 

@@ -98,8 +98,9 @@ export function readModels(
     if (ids.has(model.id)) refuse(model, 'id', 'the id is used twice.', 'Give each model its own id.')
     ids.add(model.id)
     checkTokens(model, refuse)
-    checkRoutes(file, model, refuse)
-    checkPrices(model, refuse)
+    checkProviders(file, model, refuse)
+    checkChats(file, model, refuse)
+    checkPriceVersions(model.prices, refuse)
     const resolved = resolveModel(model)
     if (model.enabled && priceInForce(resolved, now) === undefined) {
       refuse(
@@ -114,7 +115,8 @@ export function readModels(
   return { models, problems }
 }
 
-type Refuse = (object: object, key: string, problem: string, fix: string) => void
+/** Reports what is wrong with a key of an object of the file. */
+export type Refuse = (object: object, key: string, problem: string, fix: string) => void
 
 function checkTokens(model: FileModel, refuse: Refuse): void {
   const ascending = ['minimum_output_tokens', 'default_output_tokens', 'max_output_tokens', 'context_length'] as const
@@ -147,7 +149,12 @@ function checkTokens(model: FileModel, refuse: Refuse): void {
   }
 }
 
-function checkRoutes(file: CheckedFile, model: FileModel, refuse: Refuse): void {
+/** Refuses providers that are not there, and made-up answers under the name of a real model. */
+export function checkProviders(
+  file: CheckedFile,
+  model: { readonly id: string; readonly providers: readonly { readonly provider: string }[] },
+  refuse: Refuse,
+): void {
   for (const route of model.providers) {
     if (!file.providerNames.includes(route.provider)) {
       const meant = closestWord(route.provider, file.providerNames)
@@ -169,10 +176,24 @@ function checkRoutes(file: CheckedFile, model: FileModel, refuse: Refuse): void 
   }
 }
 
-function checkPrices(model: FileModel, refuse: Refuse): void {
+/** Refuses providers that only take jobs for pictures and films. */
+function checkChats(file: CheckedFile, model: FileModel, refuse: Refuse): void {
+  for (const route of model.providers) {
+    const { providers } = file.content
+    const provider = Object.hasOwn(providers, route.provider) ? providers[route.provider] : undefined
+    if (provider?.kind !== 'task-api') continue
+    refuse(route, 'provider', 'it makes pictures and films, and cannot chat.', 'Name it under `media_models`.')
+  }
+}
+
+/** Refuses versions that are used twice, that have no time, or that are not in the order of their times. */
+export function checkPriceVersions(
+  prices: readonly { readonly version: number; readonly effective_from: string }[],
+  refuse: Refuse,
+): void {
   const versions = new Set<number>()
   let before: Date | undefined
-  for (const price of model.prices) {
+  for (const price of prices) {
     if (versions.has(price.version))
       refuse(price, 'version', `price version ${price.version} is used twice.`, 'Give each version its own number.')
     versions.add(price.version)
@@ -233,7 +254,7 @@ function resolvePrice(price: FilePrice): Price {
 }
 
 /** The time of an RFC 3339 text; undefined for one that does not exist, such as 30 February, which Date would move into March. */
-function timeFrom(text: string): Date | undefined {
+export function timeFrom(text: string): Date | undefined {
   const [year = 0, month = 0, day = 0] = text.slice(0, 10).split('-').map(Number)
   const time = new Date(text)
   const daysInMonth = new Date(Date.UTC(year, month, 0)).getUTCDate()

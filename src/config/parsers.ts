@@ -96,3 +96,9 @@ export const processName: Parser<string> = {
   takes: 'up to 63 letters, digits, dots, dashes and underscores',
   parse: (value) => (/^[A-Za-z0-9._-]{1,63}$/.test(value) ? value : undefined),
 }
+
+/** A private key of an account on a chain: 32 bytes as hex, given back with 0x. */
+export const privateKey: Parser<string> = {
+  takes: '32 bytes as hex, with or without 0x',
+  parse: (value) => (/^(0x)?[0-9a-fA-F]{64}$/.test(value) ? `0x${value.slice(-64).toLowerCase()}` : undefined),
+}

@@ -1,3 +1,4 @@
+import { mnemonicToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from './config.ts'
 import { describeConfig } from './describe.ts'
@@ -71,5 +72,55 @@ describe('an accepted asset', () => {
     const problems = problemsOf(asset, environment)
     expect(problems).toMatch(message)
     expect(problems).not.toContain('secret')
+  })
+})
+
+describe('top-ups by x402', () => {
+  const file = (x402: string): string =>
+    `${models}payments:\n  assets: { base_usdc: { recipient: '${recipient}', rpc_urls: ['http://a'] } }\n  x402: ${x402}\n`
+  const wired = { HOST: '127.0.0.1', DATABASE_URL: 'postgres://db/x', FAREBOX_KEY_PEPPER: 'ab'.repeat(32) }
+  const problems = (x402: string, environment: Record<string, string> = {}): string => {
+    try {
+      loadConfig({
+        environment: { FAREBOX_CONFIG: 'file', ...wired, ...environment },
+        readFile: (path) => (path === 'key' ? `${'7'.repeat(64)}\n` : file(x402)),
+        now: new Date('2026-06-01T00:00:00Z'),
+        mode: 'production',
+      })
+    } catch (error) {
+      if (error instanceof ConfigurationFault) return error.message
+      throw error
+    }
+    return ''
+  }
+
+  test('need a relayer key, from the variable or from a file, unless a facilitator sends', () => {
+    expect(problems('{ asset: base_usdc }')).toMatch(/FAREBOX_RELAYER_KEY: It is not set/)
+    expect(problems('{ asset: base_usdc }', { FAREBOX_RELAYER_KEY: '7'.repeat(64) })).toBe('')
+    expect(problems('{ asset: base_usdc }', { FAREBOX_RELAYER_KEY_FILE: 'key' })).toBe('')
+    expect(problems(`{ asset: base_usdc, facilitator: { url: 'https://f' } }`)).toBe('')
+  })
+
+  test('refuse a key that everybody knows, and never show what a wrong one was', () => {
+    const mnemonic = 'test test test test test test test test test test test junk'
+    const wellKnown = Array.from({ length: 10 }, (_, addressIndex) =>
+      Buffer.from(mnemonicToAccount(mnemonic, { addressIndex }).getHdKey().privateKey ?? []).toString('hex'),
+    )
+    for (const key of [...wellKnown, `0x${'1'.padStart(64, '0')}`])
+      expect(problems('{ asset: base_usdc }', { FAREBOX_RELAYER_KEY: key })).toMatch(/Everybody knows this key/)
+    const short = problems('{ asset: base_usdc }', { FAREBOX_RELAYER_KEY: '0x1234planted' })
+    expect(short).toMatch(/32 bytes as hex/)
+    expect(short).not.toContain('planted')
+  })
+
+  test('are refused with another asset than an accepted one, crossed limits, or a facilitator whose key is not set', () => {
+    const key = { FAREBOX_RELAYER_KEY: '7'.repeat(64) }
+    expect(problems('{ asset: other }', key)).toMatch(/`other` is not among the accepted assets/)
+    expect(problems('{ asset: base_usdc, min_amount_micro: 3, max_amount_micro: 2 }', key)).toMatch(
+      /larger than the largest/,
+    )
+    expect(problems(`{ asset: base_usdc, facilitator: { url: 'https://f', api_key_env: NOWHERE } }`)).toMatch(
+      /`NOWHERE` is not set/,
+    )
   })
 })

@@ -4,6 +4,7 @@ import { readSecret } from './environment.ts'
 import type { CheckedFile } from './file.ts'
 import type { Problem } from './problem.ts'
 import type { ReadFile } from './read-file.ts'
+import type { X402Config } from './x402.ts'
 
 /** An accepted asset as the operator describes it; what is absent has the default of the asset's row. Amounts are micro units of the asset. */
 export interface AssetConfig {
@@ -13,6 +14,7 @@ export interface AssetConfig {
   readonly ratePpm?: bigint
   readonly minAmountMicro?: bigint
   readonly maxAmountMicro?: bigint
+  readonly firstBlock?: bigint
   readonly confirmations: {
     readonly blocks?: number
     readonly blocksUpToMicro?: bigint
@@ -27,6 +29,8 @@ export interface PaymentsConfig {
   readonly assets: Readonly<Record<string, AssetConfig>>
   /** The chain's own coin; undefined: it is not taken. */
   readonly axon: AxonConfig | undefined
+  /** undefined: no top-ups by x402. */
+  readonly x402: X402Config | undefined
 }
 
 type FileAsset = CheckedFile['content']['payments']['assets'][string]
@@ -103,6 +107,7 @@ function resolveAsset(asset: FileAsset): AssetConfig {
     enabled: asset.enabled,
     ...(asset.rate_ppm !== undefined && { ratePpm: BigInt(asset.rate_ppm) }),
     ...(asset.min_amount_micro !== undefined && { minAmountMicro: BigInt(asset.min_amount_micro) }),
+    ...(asset.first_block !== undefined && { firstBlock: BigInt(asset.first_block) }),
     ...(asset.max_amount_micro !== undefined && { maxAmountMicro: BigInt(asset.max_amount_micro) }),
     confirmations: {
       ...(blocks !== undefined && { blocks }),

@@ -4,6 +4,7 @@ import { isPlainHttp } from './parsers.ts'
 import type { Problem } from './problem.ts'
 import type { ReadFile } from './read-file.ts'
 import type { ConfigurationFile } from './schema.ts'
+import { resolveTaskApi, type TaskApiConfig } from './task-api.ts'
 
 /** How a provider is reached. Its key is in Secrets.providerKeys. */
 export type ProviderConfig =
@@ -12,6 +13,7 @@ export type ProviderConfig =
       readonly firstTokenMs: number
       readonly tokenMs: number
       readonly timeoutMs: number
+      readonly slowMediaMs: number
     }
   | {
       readonly kind: 'openai-compatible'
@@ -36,11 +38,12 @@ export type ProviderConfig =
           }
         | undefined
     }
+  | TaskApiConfig
 
 type FileProvider = ConfigurationFile['providers'][string]
 
 /** Headers that carry credentials or belong to the connection. */
-const HEADER_REFUSED =
+export const HEADER_REFUSED =
   /authori[sz]ation|api-?key|token|secret|cookie|password|^(host|connection|content-length|content-type|transfer-encoding|upgrade|te|trailer|expect)$/i
 
 /** The providers of the file, their keys from the environment, and what is wrong with them. */
@@ -51,12 +54,14 @@ export function readProviders(
 ): {
   providers: Readonly<Record<string, ProviderConfig>>
   providerKeys: Readonly<Record<string, string>>
+  callbackSecrets: Readonly<Record<string, string>>
   problems: readonly Problem[]
 } {
   const problems: Problem[] = []
   // No prototype: a name is only there when the file has it.
   const providers: Record<string, ProviderConfig> = Object.create(null)
   const providerKeys: Record<string, string> = Object.create(null)
+  const callbackSecrets: Record<string, string> = Object.create(null)
   for (const [name, provider] of Object.entries(file.content.providers)) {
     providers[name] = resolveProvider(provider)
     if (provider.kind === 'demo') continue
@@ -85,13 +90,42 @@ export function readProviders(
             refuse('api_key_env', problem, fix),
           )
     if (key !== undefined) providerKeys[name] = key
+    if (provider.kind !== 'task-api') continue
+    const refuseIn = (object: object, key: string, problem: string, fix: string) =>
+      problems.push({ where: file.place(object, key), problem: `Provider \`${name}\`: ${problem}`, fix })
+    if (!isJsonObject(provider.submit.body))
+      refuseIn(provider.submit, 'body', 'the template is not a JSON object.', 'Holes stand in quotes: "{{model}}".')
+    const signature = provider.callback?.signature
+    const secret =
+      signature &&
+      namedSecret({ variable: signature.secret_env, raw, readFile, remove: 'signature' }, (problem, fix) =>
+        refuseIn(signature, 'secret_env', problem, fix),
+      )
+    if (secret !== undefined) callbackSecrets[name] = secret
   }
-  return { providers, providerKeys, problems }
+  return { providers, providerKeys, callbackSecrets, problems }
 }
 
-/** The secret in the variable that the file names; what is wrong with it goes to `refuse`. */
+/**
+ * The secret in the variable that the file names; what is wrong with it goes to `refuse`. `remove` is what could be
+ * left out instead.
+ */
 export function namedSecret(
-  { variable, raw, readFile }: { variable: string; raw: RawEnvironment; readFile: ReadFile },
+  {
+    variable,
+    raw,
+    readFile,
+    pattern = /^[!-~]+$/,
+    remove = 'the provider',
+  }: {
+    variable: string
+    raw: RawEnvironment
+    readFile: ReadFile
+    /** What the secret may be made of; a whole header value may have spaces. */
+    pattern?: RegExp
+    /** What could be removed instead. */
+    remove?: string
+  },
   refuse: (problem: string, fix: string) => void,
 ): string | undefined {
   // Otherwise a typo could send the database's password to a provider.
@@ -102,20 +136,30 @@ export function namedSecret(
   const found = readSecret(raw, readFile, variable)
   if ('problem' in found) refuse(`${found.where}: ${found.problem}`, found.fix)
   else if (!found.value)
-    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove the provider.`)
-  else if (!/^[!-~]+$/.test(found.value))
-    refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
+    refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove ${remove}.`)
+  else if (!pattern.test(found.value)) refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
   else return found.value
   return undefined
 }
 
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
 function resolveProvider(provider: FileProvider): ProviderConfig {
+  if (provider.kind === 'task-api') return resolveTaskApi(provider)
   if (provider.kind === 'demo') {
     return {
       kind: 'demo',
       firstTokenMs: provider.first_token_ms,
       tokenMs: provider.token_ms,
       timeoutMs: provider.timeout_ms,
+      slowMediaMs: provider.slow_media_ms,
     }
   }
   return {

@@ -51,12 +51,95 @@ const Asset = Keys(
       default: [],
       description: 'Former recipients. They stay watched, and what still arrives there is put up for review.',
     }),
+    first_block: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description:
+          'The block from which on transfers are looked for when the token or a recipient is new here. Absent: 10000 blocks back from where the chain was read to.',
+      }),
+    ),
     enabled: Type.Boolean({
       default: true,
       description: '`false` takes no new orders; payments of open ones are still credited.',
     }),
   },
   { description: 'An asset that is accepted.' },
+)
+
+const Facilitator = Keys(
+  {
+    url: Type.String({
+      pattern: '^https?://[^\\s?#@]+$',
+      maxLength: 2048,
+      description: 'Its http:// or https:// address; `/verify` and `/settle` are below it.',
+    }),
+    api_key_env: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
+        description:
+          'The name of the environment variable that holds its API key, sent as a Bearer token. `<NAME>_FILE` works too.',
+      }),
+    ),
+  },
+  {
+    description:
+      'Somebody else who sends the authorizations and pays the gas, instead of the relayer. Its word is never believed: what was paid is read from the chain.',
+  },
+)
+
+const X402 = Keys(
+  {
+    asset: Type.String({
+      pattern: '^[a-z0-9][a-z0-9_]{0,63}$',
+      description: 'Which of the assets above is taken. Its nodes are asked, and its rate applies.',
+    }),
+    pay_to: Type.Optional(
+      Type.String({
+        pattern: ADDRESS_PATTERN,
+        description: 'Where these payments go, in quotes: a plain account. Absent: the recipient of the asset.',
+      }),
+    ),
+    min_amount_micro: Type.Integer({
+      minimum: 1,
+      maximum: toJsonInteger(MICROCREDITS_MAX),
+      default: 1,
+      description: 'The smallest payment in micro units of the asset. Each one costs you gas: 10000 is a sound bound.',
+    }),
+    max_amount_micro: Type.Integer({
+      minimum: 1,
+      maximum: toJsonInteger(MICROCREDITS_MAX),
+      default: 10_000_000_000,
+      description: 'The largest payment in micro units of the asset.',
+    }),
+    confirmations: Type.Integer({
+      minimum: 1,
+      maximum: 10_000,
+      default: 3,
+      description:
+        'Blocks that a small payment waits for, its own included. What counts as small, and how long larger ones wait, is said by `confirmations` of the asset.',
+    }),
+    gas_price_max_gwei: Type.Integer({
+      minimum: 1,
+      maximum: 100_000,
+      default: 100,
+      description: 'The most that the relayer pays for a unit of gas. Above it payments are refused with 503, unsent.',
+    }),
+    gas_alarm_payments: Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      default: 200,
+      description: 'The relayer needs more gas money when it lasts for fewer payments than this.',
+    }),
+    payments_per_minute_per_payer: Type.Integer({
+      minimum: 1,
+      maximum: 100_000,
+      default: 30,
+      description: 'New payments of one wallet in a minute; over it 429.',
+    }),
+    facilitator: Type.Optional(Facilitator),
+  },
+  { description: 'Top-ups by x402: an Agent signs, and FAREBOX_RELAYER_KEY sends. Absent: there are none.' },
 )
 
 /** What is accepted as payment. */
@@ -68,6 +151,7 @@ export const Payments = Keys(
       description:
         'Accepted assets by id: `base_usdc`, `base_sepolia_usdc`, `polygon_usdc`. `npm start` adds `dev_usdc` by itself.',
     }),
+    x402: Type.Optional(X402),
     axon: Type.Optional(Axon),
   },
   { default: {}, description: 'What people pay with.' },

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { Capabilities, Mcp } from './schema-capabilities.ts'
 import {
   Bytes,
   ENVIRONMENT_NAME,
@@ -10,10 +11,13 @@ import {
   Timeout,
   Tokens,
 } from './schema-fields.ts'
+import { MediaModels } from './schema-media.ts'
 import { Credits, UsageLookup } from './schema-money.ts'
 import { type SchemaNode, withoutDefaultsRequired } from './schema-node.ts'
 import { Oidc } from './schema-oidc.ts'
 import { Payments } from './schema-payments.ts'
+import { Outgoing, Results } from './schema-results.ts'
+import { TaskApiProvider } from './schema-task-api.ts'
 
 // A key with a `default` may be left out of the file; its type here is what the server sees afterwards.
 
@@ -29,6 +33,7 @@ export const DemoProvider = Keys(
       'How long the message `fail:timeout` to the model `failing` waits before the call is lost, in milliseconds.',
       10_000,
     ),
+    slow_media_ms: Pause('How long the models `image-slow` and `video-slow` take, in milliseconds.', 10_000),
   },
   { description: 'A provider of kind `demo`.' },
 )
@@ -235,6 +240,16 @@ export const Limits = Keys(
     }),
     body_bytes: Bytes('The largest request body.', 1_048_576),
     chat_body_bytes: Bytes('The largest body of a chat call.', 8_388_608),
+    media_body_bytes: Bytes(
+      'The largest body that asks for a picture or a film, its own pictures included.',
+      31_457_280,
+    ),
+    concurrent_tasks: Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: 64,
+      description: 'Tasks that one process works on at once. Others wait; none is refused.',
+    }),
   },
   { default: {}, description: 'Limits. Money limits are budgets of accounts and keys, not here.' },
 )
@@ -248,7 +263,7 @@ export const ConfigurationFile = Keys(
     }),
     providers: Type.Record(
       Type.String({ pattern: NAME_PATTERN }),
-      Type.Union([DemoProvider, OpenAiCompatibleProvider]),
+      Type.Union([DemoProvider, OpenAiCompatibleProvider, TaskApiProvider]),
       {
         additionalProperties: false,
         description: 'Where calls go: a name of your choice, and how to reach it.',
@@ -259,9 +274,14 @@ export const ConfigurationFile = Keys(
       maxItems: 1000,
       description: 'What clients can call, and what it costs.',
     }),
+    media_models: MediaModels,
+    capabilities: Capabilities,
+    mcp: Mcp,
     payments: Payments,
     oidc: Oidc,
     credits: Credits,
+    results: Results,
+    outgoing: Outgoing,
     limits: Limits,
   },
   { description: 'The configuration of a Farebox server.' },
@@ -273,10 +293,7 @@ export type ConfigurationFile = Static<typeof ConfigurationFile>
 /** farebox.yaml as an editor checks it: like ConfigurationFile, but what has a default is not required. */
 export function publishedSchema(): SchemaNode {
   return {
-    ...({
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      title: 'farebox.yaml',
-    } as SchemaNode),
+    ...({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'farebox.yaml' } as SchemaNode),
     ...withoutDefaultsRequired(ConfigurationFile as SchemaNode),
   }
 }

@@ -26,6 +26,8 @@ export type CallOutcome = "failed" | "success";
 
 export type ChallengePurpose = "agent_sign_in" | "owner_wallet_binding" | "wallet_linking";
 
+export type ConfigurationOutcome = "applied" | "refused" | "unchanged";
+
 export type CredentialKind = "api_key" | "operator" | "session";
 
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
@@ -56,11 +58,23 @@ export type RefundDecision = "approved" | "rejected";
 
 export type ResolutionKind = "captured" | "voided";
 
+export type TaskAttemptState = "accepted" | "ended" | "intended" | "lost" | "refused";
+
+export type TaskState = "canceled" | "fail" | "generating" | "queuing" | "success" | "waiting";
+
 export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
-export type TransferKind = "capture" | "expiry" | "grant" | "refund";
+export type TransferKind = "capture" | "expiry" | "grant" | "refund" | "reversal";
 
 export type TransferState = "credited" | "final" | "ignored" | "matched" | "orphaned" | "seen" | "unmatched";
+
+export type WebhookDeliveryState = "canceled" | "delivered" | "failed" | "pending";
+
+export type WebhookDisabledReason = "account" | "failing" | "gone";
+
+export type WebhookEndpointKind = "registered" | "task_host";
+
+export type X402Status = "awaiting_settlement" | "credited" | "failed" | "pending" | "review_required";
 
 export interface Accounts {
   account_type: AccountType;
@@ -244,6 +258,14 @@ export interface BudgetWindows {
   window_kind: BudgetWindow;
 }
 
+export interface CapabilityVersions {
+  descriptor: Json;
+  frozen_at: Generated<Timestamp>;
+  hash: Buffer;
+  slug: string;
+  version: string;
+}
+
 export interface ChainBlocks {
   at: Timestamp;
   chain_id: bigint;
@@ -258,8 +280,29 @@ export interface ChainCursors {
   hash: string;
   head_at: Timestamp;
   head_block: bigint;
+  rewound_at: Timestamp | null;
+  rewound_to: bigint | null;
   safe_block: bigint;
+  stopped: string | null;
+  stopped_at: Timestamp | null;
   updated_at: Generated<Timestamp>;
+}
+
+export interface ChainLeases {
+  behind: bigint;
+  chain_id: bigint;
+  healthy: boolean;
+  holder: string;
+  read_at: Timestamp | null;
+  trouble: string | null;
+  until: Timestamp;
+}
+
+export interface ChainReads {
+  chain_id: bigint;
+  read_to: bigint;
+  recipient: string;
+  token_address: string;
 }
 
 export interface ChainReceipts {
@@ -308,6 +351,14 @@ export interface ClosedTime {
   closed_until: Timestamp;
   only_row: Generated<boolean>;
   waits_for: Generated<string[]>;
+}
+
+export interface ConfigurationLoads {
+  id: Generated<bigint>;
+  lines: string[];
+  loaded_at: Generated<Timestamp>;
+  outcome: ConfigurationOutcome;
+  process_id: bigint;
 }
 
 export interface CreditGrants {
@@ -470,6 +521,7 @@ export interface Orders {
   rate_ppm: bigint;
   received_micro: bigint | null;
   recipient_address: string;
+  review_hold_id: bigint | null;
   review_opened_at: Timestamp | null;
   review_reason: string | null;
   review_resolution: string | null;
@@ -482,6 +534,9 @@ export interface Orders {
 export interface Outbox {
   account_id: bigint;
   created_at: Generated<Timestamp>;
+  /**
+   * when its deliveries were made; the row goes when its time in the delivery log is over
+   */
   delivered_at: Timestamp | null;
   event: string;
   id: Generated<bigint>;
@@ -551,6 +606,7 @@ export interface Reconciliations {
   drift: Numeric;
   id: Generated<bigint>;
   received: Numeric;
+  recipients: string | null;
   unmatched: Numeric;
 }
 
@@ -570,6 +626,28 @@ export interface Refunds {
   id: Generated<bigint>;
   is_verified: boolean;
   reason: string;
+}
+
+export interface RelayerLanes {
+  address: string;
+  chain_id: bigint;
+  next_nonce: bigint;
+}
+
+export interface RelayerTransactions {
+  address: string;
+  chain_id: bigint;
+  closed_at: Timestamp | null;
+  created_at: Timestamp;
+  gas_limit: bigint;
+  id: Generated<bigint>;
+  max_fee_wei: Numeric;
+  nonce: bigint;
+  payment_id: bigint;
+  priority_fee_wei: Numeric;
+  raw: string;
+  sent_at: Timestamp | null;
+  tx_hash: string;
 }
 
 export interface Sessions {
@@ -614,6 +692,68 @@ export interface SigningKeys {
 export interface SystemAccounts {
   id: bigint;
   name: string;
+}
+
+export interface TaskAttempts {
+  cancel_asked_at: Timestamp | null;
+  ended_at: Timestamp | null;
+  id: string;
+  message: string | null;
+  model: string;
+  n: number;
+  provider: string;
+  provider_job_id: string | null;
+  provider_memo: string | null;
+  retry_after_ms: number | null;
+  retryable: boolean | null;
+  state: Generated<TaskAttemptState>;
+  status: number | null;
+  submitted_at: Generated<Timestamp>;
+  task_id: string;
+}
+
+export interface Tasks {
+  account_id: bigint;
+  cancel_requested_at: Timestamp | null;
+  capability_slug: Generated<string>;
+  capability_version: Generated<string>;
+  completed_at: Timestamp | null;
+  created_at: Generated<Timestamp>;
+  due_at: Generated<Timestamp>;
+  end_micro: bigint | null;
+  end_state: TaskState | null;
+  end_usage: Json | null;
+  error_code: string | null;
+  error_message: string | null;
+  eta_seconds: number;
+  held: Generated<boolean>;
+  hold_id: bigint;
+  id: string;
+  lease_process: bigint | null;
+  lease_until: Timestamp | null;
+  model: string;
+  outbox_id: bigint | null;
+  price: Json;
+  progress: Generated<number>;
+  request: Json;
+  request_id: string;
+  reserve_micro: bigint;
+  result: Json | null;
+  runner: string;
+  state: Generated<TaskState>;
+  timeout_ms: number;
+  type: string;
+  unknown_at: Timestamp | null;
+  updated_at: Generated<Timestamp>;
+  version: Generated<number>;
+  webhook_url: string | null;
+}
+
+export interface TaskUploads {
+  bytes: Buffer;
+  content_type: string;
+  n: number;
+  task_id: string;
 }
 
 export interface Transfers {
@@ -669,6 +809,100 @@ export interface UsageRolled {
   rolled_until: Timestamp;
 }
 
+export interface WebhookAttempts {
+  answer: Generated<string>;
+  at: Timestamp;
+  delivery_id: bigint;
+  duration_ms: number;
+  n: number;
+  outcome: string;
+  status: number | null;
+}
+
+export interface WebhookDeliveries {
+  attempts: Generated<number>;
+  created_at: Timestamp;
+  endpoint_id: bigint;
+  event_id: bigint;
+  finished_at: Timestamp | null;
+  id: Generated<bigint>;
+  last_attempt_at: Timestamp | null;
+  last_outcome: string | null;
+  last_status: number | null;
+  leased_until: Timestamp | null;
+  next_attempt_at: Timestamp;
+  object: string;
+  state: Generated<WebhookDeliveryState>;
+  tries: Generated<number>;
+  url: string | null;
+}
+
+export interface WebhookEndpoints {
+  account_id: bigint;
+  consecutive_failures: Generated<number>;
+  created_at: Timestamp;
+  description: Generated<string>;
+  disabled_at: Timestamp | null;
+  disabled_reason: WebhookDisabledReason | null;
+  events: Generated<string[]>;
+  failing_since: Timestamp | null;
+  id: Generated<bigint>;
+  kind: Generated<WebhookEndpointKind>;
+  previous_sealed_secret: Buffer | null;
+  previous_signs_until: Timestamp | null;
+  sealed_secret: Buffer | null;
+  updated_at: Timestamp;
+  url: string;
+}
+
+export interface WebhookTaskSecrets {
+  account_id: bigint;
+  created_at: Timestamp;
+  previous_sealed_secret: Buffer | null;
+  previous_signs_until: Timestamp | null;
+  sealed_secret: Buffer;
+}
+
+export interface X402Events {
+  at: Timestamp;
+  data: Generated<Json>;
+  event: string;
+  from_status: X402Status | null;
+  n: number;
+  payment_id: bigint;
+  to_status: X402Status;
+}
+
+export interface X402Payments {
+  account_id: bigint;
+  amount_micro: bigint;
+  asset_id: string;
+  block: bigint | null;
+  chain_id: bigint;
+  created_at: Timestamp;
+  credit_micro: bigint;
+  credited_at: Timestamp | null;
+  final_at: Timestamp | null;
+  grant_id: bigint | null;
+  id: Generated<bigint>;
+  log_position: number | null;
+  next_look_at: Timestamp;
+  nonce: string;
+  payer: string;
+  rate_ppm: bigint;
+  reason: string | null;
+  recipient_address: string;
+  request_id: string;
+  settler: string;
+  signature: string;
+  status: Generated<X402Status>;
+  token_address: string;
+  tx_hash: string | null;
+  valid_after: bigint;
+  valid_before: bigint;
+  x402_version: number;
+}
+
 export interface DB {
   account_wallets: AccountWallets;
   accounts: Accounts;
@@ -687,12 +921,16 @@ export interface DB {
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
+  capability_versions: CapabilityVersions;
   chain_blocks: ChainBlocks;
   chain_cursors: ChainCursors;
+  chain_leases: ChainLeases;
+  chain_reads: ChainReads;
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
   challenges: Challenges;
   closed_time: ClosedTime;
+  configuration_loads: ConfigurationLoads;
   credit_grants: CreditGrants;
   delegations: Delegations;
   families: Families;
@@ -718,15 +956,26 @@ export interface DB {
   reconciliations: Reconciliations;
   refund_decisions: RefundDecisions;
   refunds: Refunds;
+  relayer_lanes: RelayerLanes;
+  relayer_transactions: RelayerTransactions;
   sessions: Sessions;
   settlement_authorizations: SettlementAuthorizations;
   settlement_parties: SettlementParties;
   settlements: Settlements;
   signing_keys: SigningKeys;
   system_accounts: SystemAccounts;
+  task_attempts: TaskAttempts;
+  task_uploads: TaskUploads;
+  tasks: Tasks;
   transfers: Transfers;
   usage_calls: UsageCalls;
   usage_hours: UsageHours;
   usage_open: UsageOpen;
   usage_rolled: UsageRolled;
+  webhook_attempts: WebhookAttempts;
+  webhook_deliveries: WebhookDeliveries;
+  webhook_endpoints: WebhookEndpoints;
+  webhook_task_secrets: WebhookTaskSecrets;
+  x402_events: X402Events;
+  x402_payments: X402Payments;
 }

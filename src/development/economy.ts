@@ -24,6 +24,14 @@ export interface DevelopmentFile {
     readonly token_address: string
     readonly recipient_address: string
   }
+  /** Top-ups by x402 (docs/x402.md). */
+  readonly x402: {
+    readonly topup_url: string
+    readonly network: string
+    readonly asset: string
+    readonly pay_to_address: string
+    readonly relayer_address: string
+  }
   /** Top-up with the chain's own coin. */
   readonly axon: { readonly chain_id: number; readonly pay_to_address: string }
   /** Wallets with tokens and gas and without an account. */

@@ -11,9 +11,11 @@ import { type RunningPostgres, startPostgres } from '../embedded/postgres.ts'
 import { inCredits } from '../kernel/money.ts'
 import type { Random } from '../kernel/random.ts'
 import { type People, readDevelopmentFile, seedEconomy, writeDevelopmentFile } from './economy.ts'
+import { forgetLostChain } from './lost-chain.ts'
 import { developmentCoin } from './native-token.ts'
 import { buyOpeningCredits } from './opening-order.ts'
 import { type RunningIdentity, startIdentity } from './owner-identity.ts'
+import { developmentTopUps, topUpEntries } from './x402.ts'
 
 /** Database and role of the embedded server. */
 const NAME = 'farebox'
@@ -73,7 +75,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
       log: () => undefined,
       environment: around.environment,
     })
-    step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
+    await takeUp(chain, databaseUrl, around, step)
 
     identity = await startIdentity(around, { config, secrets, databaseUrl, owner: people.owner })
     step('sign-in', `an identity provider at ${identity.oidc.issuer} (one click, no passwords)`)
@@ -87,7 +89,7 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await writeDevelopmentFile(folder, {
       base_url: baseUrl,
       database_url: databaseUrl,
-      ...onChain(chain),
+      ...onChain(chain, baseUrl),
       oidc: identity.oidc,
       owner,
       agent,
@@ -101,6 +103,19 @@ export async function startDevelopment(around: ProgramSurroundings): Promise<voi
     await chain?.stop()
     await postgres?.stop()
   }
+}
+
+/** Says what chain it is. One whose file was lost begins anew; what was bought on the former one stays. */
+async function takeUp(
+  chain: DevelopmentChain,
+  databaseUrl: string,
+  { clock }: ProgramSurroundings,
+  step: (name: string, text: string) => void,
+): Promise<void> {
+  step('chain', `anvil ${chain.chainId} at ${chain.rpcUrl} with a stablecoin of its own`)
+  if (!chain.isNew) return
+  const lost = await forgetLostChain(databaseUrl, clock, chain)
+  if (lost !== undefined) step('chain', `the former one is gone; the Credits of ${lost} purchases on it stay`)
 }
 
 const OWNER_TOKENS = 1_000_000_000n
@@ -129,7 +144,7 @@ async function openingCredits(
 }
 
 /** What dev.json says about the chain. */
-const onChain = (chain: DevelopmentChain) => ({
+const onChain = (chain: DevelopmentChain, baseUrl: string) => ({
   chain: {
     rpc_url: chain.rpcUrl,
     chain_id: chain.chainId,
@@ -138,6 +153,7 @@ const onChain = (chain: DevelopmentChain) => ({
     recipient_address: chain.recipientAddress,
   },
   axon: { chain_id: chain.chainId, pay_to_address: chain.recipientAddress },
+  x402: topUpEntries(chain, baseUrl),
   payers: chain.payers.map(({ address, privateKey }) => ({ address, private_key: privateKey })),
 })
 
@@ -159,12 +175,14 @@ function withChain(
         ...config.payments,
         assets: { ...config.payments.assets, [chain.assetId]: asset },
         axon: developmentCoin(chain),
+        x402: config.payments.x402 ?? developmentTopUps(chain),
       },
     },
     secrets: {
       ...secrets,
       rpcUrls: { ...secrets.rpcUrls, [chain.assetId]: [chain.rpcUrl] },
       axon: { rpcUrls: [chain.rpcUrl], rateUrls: [] },
+      relayerKey: secrets.relayerKey ?? chain.relayer.privateKey,
     },
   }
 }

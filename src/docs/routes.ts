@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { Closed } from '../http/fields.ts'
 import { openApi } from '../http/openapi.ts'
+import type { WebhookDescription } from '../http/openapi-webhooks.ts'
 import { type Call, type Route, route } from '../http/route.ts'
 import { catalogue, Fault } from '../kernel/errors.ts'
 import { type Document, documentOf, readAsset } from './documents.ts'
@@ -11,12 +12,14 @@ export interface DocsDeps {
   /** Every route that is served, these included; asked for when the first reader comes. */
   readonly routes: () => readonly Route[]
   readonly version: string
+  /** What this service sends by itself. */
+  readonly webhooks?: readonly WebhookDescription[]
 }
 
 /** `/openapi.json`, `/docs` and a page for each error. All of it is served from here: no page asks another host for anything. */
 export function docsRoutes(deps: DocsDeps): Route[] {
   const description = once(() => {
-    const text = JSON.stringify(openApi(deps.routes(), { version: deps.version }))
+    const text = JSON.stringify(openApi(deps.routes(), deps))
     return documentOf('application/json; charset=utf-8', text)
   })
   const page = (text: string) => documentOf('text/html; charset=utf-8', text)

@@ -20,6 +20,10 @@ export interface DevelopmentChain {
   readonly recipientAddress: string
   /** Wallets with tokens and gas that belong to no account yet. */
   readonly payers: readonly DevelopmentWallet[]
+  /** True when this start made it: there was no chain in the folder. */
+  readonly isNew: boolean
+  /** Sends what others signed, and pays the gas. */
+  readonly relayer: DevelopmentWallet
   rpc: RunningAnvil['rpc']
   /** Ends the chain and keeps its blocks for the next start. */
   stop(): Promise<void>
@@ -36,6 +40,8 @@ export interface DevelopmentChainOptions {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Absent: a block for each transaction, and one every two seconds. */
   readonly mining?: Mining
+  /** Absent: 31337. */
+  readonly chainId?: number
   /** Absent: 28545 when it is free, so that a wallet's settings survive a restart. */
   readonly port?: number
 }
@@ -46,13 +52,18 @@ const PORT = 28_545
 const MINING: Mining = { kind: 'steady', seconds: 2 }
 
 // The accounts of the mnemonic "test test … junk", which every Ethereum development chain funds and everyone knows.
-// 0 is the owner, 1 the Agent (src/development/economy.ts), 2 the recipient, 3 the token's owner, 5 to 9 the payers.
+// 0 is the owner, 1 the Agent (src/development/economy.ts), 2 the recipient, 3 the token's owner, 4 the relayer,
+// 5 to 9 the payers.
 const OWNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const AGENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const RECIPIENT = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const TOKEN_OWNER = '0x90F79bf6EB2c4f870365E785982E1f101E93b906'
 /** The first contract that TOKEN_OWNER makes. */
 const TOKEN = '0x057ef64E23666F000b34aE31332854aCBd1c8544'
+const RELAYER: DevelopmentWallet = {
+  address: '0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65',
+  privateKey: '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a',
+}
 const payers: readonly DevelopmentWallet[] = [
   {
     address: '0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc',
@@ -85,18 +96,20 @@ const MINT = '0x40c10f19'
  * five payers' wallets. Later starts go on from the same blocks. The chain's clock is the machine's, also after a pause.
  */
 export async function startDevelopmentChain(options: DevelopmentChainOptions): Promise<DevelopmentChain> {
-  const { dataFolder, clock, log, environment, mining = MINING, port = PORT } = options
+  const { dataFolder, clock, log, environment, mining = MINING, port = PORT, chainId = CHAIN_ID } = options
   const anvil = await startAnvil({
     dataFolder: join(dataFolder, 'chain'),
-    chainId: CHAIN_ID,
+    chainId,
     mining,
     port,
     log,
     environment,
   })
+  let isNew = false
   try {
     await catchUpClock(anvil, clock)
-    if ((await anvil.rpc('eth_getCode', TOKEN, 'latest')) === '0x') await deploy(anvil)
+    isNew = (await anvil.rpc('eth_getCode', TOKEN, 'latest')) === '0x'
+    if (isNew) await deploy(anvil)
   } catch (error) {
     await anvil.stop()
     throw error
@@ -104,11 +117,13 @@ export async function startDevelopmentChain(options: DevelopmentChainOptions): P
   const { rpcUrl, rpc, exited, stop } = anvil
   return {
     rpcUrl,
-    chainId: CHAIN_ID,
+    chainId,
     assetId: 'dev_usdc',
     tokenAddress: TOKEN,
     recipientAddress: RECIPIENT,
     payers,
+    isNew,
+    relayer: RELAYER,
     rpc,
     stop,
     exited,

@@ -45,7 +45,8 @@ export class AnvilUnavailable extends Error {
   override name = 'AnvilUnavailable'
 }
 
-const START_PATIENCE_MS = 15_000
+const START_PATIENCE_MS = 60_000
+const PORT_TRIES = 3
 /** Writing the blocks of a long run takes a while. */
 const STOP_PATIENCE_MS = 30_000
 const CALL_TIMEOUT_MS = 60_000
@@ -65,12 +66,20 @@ export async function startAnvil(options: AnvilOptions): Promise<RunningAnvil> {
   const claim = join(options.dataFolder, 'anvil.pid')
   await endLeftBehind(claim, options.log)
   await trimChainState(join(options.dataFolder, 'state.json'))
-  const port = (await isFree(options.port)) ? options.port : await freePort()
-  const child = await launch(program, port, options)
-  const exited = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve())
-    child.once('error', () => resolve())
-  })
+  for (let tries = 1; ; tries += 1) {
+    const port = tries === 1 && (await isFree(options.port)) ? options.port : await freePort()
+    try {
+      return await startOn(port, program, claim, options)
+    } catch (error) {
+      // between asking for a free port and taking it, another program may take it
+      const isTaken = error instanceof AnvilUnavailable && /address already in use/i.test(error.message)
+      if (!isTaken || tries === PORT_TRIES) throw error
+    }
+  }
+}
+
+async function startOn(port: number, program: string, claim: string, options: AnvilOptions): Promise<RunningAnvil> {
+  const { child, exited } = await launch(program, port, options)
   const { pid } = child
   if (pid === undefined) throw new AnvilUnavailable('The development chain could not be started.')
   // where there is no death signal, this ends it with the process at least when that ends in order
@@ -129,7 +138,7 @@ async function launch(
   program: string,
   port: number,
   { dataFolder, chainId, mining, environment }: AnvilOptions,
-): Promise<ChildProcess> {
+): Promise<{ child: ChildProcess; exited: Promise<void> }> {
   const args = [
     ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--hardfork', 'prague'],
     ...['--slots-in-an-epoch', SLOTS_IN_AN_EPOCH, '--no-cors', '--quiet'],
@@ -144,7 +153,13 @@ async function launch(
   const log = await open(join(dataFolder, 'anvil.log'), 'w', 0o600)
   try {
     // a group of its own: Ctrl-C in a terminal is ours to handle, so that it is stopped after those who use it
-    return spawn(file, rest, { detached: true, env: { PATH }, stdio: ['ignore', log.fd, log.fd] })
+    const child = spawn(file, rest, { detached: true, env: { PATH }, stdio: ['ignore', log.fd, log.fd] })
+    // listened to at once: one that fails may be gone before anything else was waited for
+    const exited = new Promise<void>((resolve) => {
+      child.once('exit', () => resolve())
+      child.once('error', () => resolve())
+    })
+    return { child, exited }
   } finally {
     await log.close()
   }

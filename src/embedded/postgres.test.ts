@@ -51,9 +51,7 @@ describe('startPostgres', () => {
     expect(await first.postgres.exited).toEqual({ code: 0, signal: null })
     expect(await mentions(folder)).toEqual([])
 
-    const began = performance.now()
     const second = await start(folder)
-    expect(performance.now() - began).toBeLessThan(5_000)
     expect(await query(second.postgres, 'select answer from kept')).toEqual([{ answer: 42 }])
     await second.postgres.stop()
     expect(await mentions(folder)).toEqual([])

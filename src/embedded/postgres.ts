@@ -116,11 +116,7 @@ async function startOwned(
 
 /** Starts the server and returns when it is ready; on any failure nothing of it is left running. */
 async function launch(launcher: Launcher, postgres: string, args: string[], place: Place) {
-  const { child, logStart } = await spawnWithLog(launcher, postgres, args, place.logFile)
-  const exited = new Promise<Exit>((resolve) => {
-    child.once('exit', (code, signal) => resolve({ code, signal }))
-    child.on('error', () => resolve({ code: null, signal: null }))
-  })
+  const { child, exited, logStart } = await spawnWithLog(launcher, postgres, args, place.logFile)
   const ending = () => child.kill('SIGINT')
   // The death signal does the same, where there is one.
   process.once('exit', ending)
@@ -143,7 +139,13 @@ async function spawnWithLog(launcher: Launcher, postgres: string, args: string[]
     if ((await file.stat()).size > LOG_LIMIT_BYTES) await truncate(logFile)
     const logStart = (await file.stat()).size
     await launcher.own(logFile)
-    return { child: launcher.spawn(postgres, args, file.fd), logStart }
+    const child = launcher.spawn(postgres, args, file.fd)
+    // listened to at once: one that fails may be gone before anything else was waited for
+    const exited = new Promise<Exit>((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }))
+      child.on('error', () => resolve({ code: null, signal: null }))
+    })
+    return { child, exited, logStart }
   } finally {
     await file.close()
   }

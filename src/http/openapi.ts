@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { assert } from '../kernel/assert.ts'
 import { catalogue, type ErrorCode, refusalOf } from '../kernel/errors.ts'
+import { type WebhookDescription, webhookItems } from './openapi-webhooks.ts'
 import { type Access, impliedRefusals, type Route } from './route.ts'
 
 type Json = { [member: string]: unknown }
@@ -8,6 +9,8 @@ type Json = { [member: string]: unknown }
 /** What the document says about the program itself. */
 export interface OpenApiInfo {
   readonly version: string
+  /** What the service sends by itself. */
+  readonly webhooks?: readonly WebhookDescription[]
 }
 
 const description = `Agents call AI models and capabilities and pay with prepaid Credits: 1 Credit = 1000000 microcredits.
@@ -43,6 +46,7 @@ export function openApi(routes: readonly Route[], info: OpenApiInfo): Json {
     servers: [{ url: '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
+    ...(info.webhooks ? { webhooks: webhookItems(info.webhooks, (body) => component(body, schemas)) } : {}),
     components: {
       securitySchemes,
       headers,
@@ -69,9 +73,10 @@ function operation(route: Route, id: string, schemas: Map<string, unknown>): Jso
     ...(route.description ? { description: route.description } : {}),
     tags: [route.tag],
     ...(route.extension ? { 'x-extension': true } : {}),
+    ...route.openApi,
     security: security[route.access],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(route.body && route.method !== 'GET' ? { requestBody: requestBody(route.body, schemas) } : {}),
+    ...(route.body && route.method !== 'GET' ? { requestBody: requestBody(route, schemas) } : {}),
     responses: responses(route, schemas),
   }
 }
@@ -103,9 +108,17 @@ function parametersOf(route: Route, schemas: Map<string, unknown>): Json[] {
 
 /** A route that can refuse a repeat takes the key that names one, unless its body already does. */
 function headerParameters(route: Route): Json[] {
+  const own = Object.entries(route.requestHeaders ?? {}).map(([name, text]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description: text,
+    schema: { type: 'string' },
+  }))
   const inBody = Object.hasOwn((route.body as { properties?: object })?.properties ?? {}, 'idempotency_key')
-  if (inBody || !route.refuses.includes('idempotency_conflict')) return []
+  if (inBody || !route.refuses.includes('idempotency_conflict')) return own
   return [
+    ...own,
     {
       name: 'Idempotency-Key',
       in: 'header',
@@ -117,11 +130,12 @@ function headerParameters(route: Route): Json[] {
   ]
 }
 
-function requestBody(body: unknown, schemas: Map<string, unknown>): Json {
+function requestBody({ body, fromForm }: Route, schemas: Map<string, unknown>): Json {
   const { required = [] } = body as { required?: string[] }
+  const schema = component(body, schemas)
   return {
     required: required.length > 0,
-    content: { 'application/json': { schema: component(body, schemas) } },
+    content: { 'application/json': { schema }, ...(fromForm ? { 'multipart/form-data': { schema } } : {}) },
   }
 }
 

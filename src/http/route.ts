@@ -49,11 +49,21 @@ export interface Route {
   readonly limit?: 'auth' | 'topup' | 'unlimited'
   /** True for endpoints that the spec does not have (decisions: marked +). */
   readonly extension?: boolean
+  /** True where pages of any origin may call: OPTIONS is answered then, and the headers of payments can be read. */
+  readonly cors?: boolean
+  /** Request headers that mean something here, each with what it is for. Shown in the OpenAPI document. */
+  readonly requestHeaders?: Readonly<Record<string, string>>
+  /** Further members of the operation in the OpenAPI document. */
+  readonly openApi?: Readonly<Record<string, unknown>>
   readonly params?: TSchema
   readonly query?: TSchema
   /** The body; unknown members are refused. Absent: the endpoint takes none, and a body is refused unless empty. */
   readonly body?: TSchema
   readonly bodyLimit?: number
+  /** Takes multipart/form-data too: makes the JSON body of it, which `body` then checks. Absent: refused. */
+  readonly fromForm?: (form: FormData) => Promise<unknown>
+  /** Keeps the text of the body for the handler, whose signature is over it, as `request.bodyText`. */
+  readonly keepsText?: true
   /** The reply by status; a declared reply is a whitelist of fields. */
   readonly replies: Readonly<Record<number, TSchema | { readonly description: string; readonly contentType: string }>>
   /** Refusals of this endpoint besides those that its access and body imply. A test holds handlers to it. */

@@ -54,6 +54,8 @@ declare module 'fastify' {
     route_: Route | undefined
     caller_: Caller | undefined
     faultCode: string | undefined
+    /** Of routes that keep it. */
+    bodyText: string | undefined
   }
 }
 
@@ -85,8 +87,9 @@ export function createServer(options: ServerOptions): FastifyInstance {
   app.decorateRequest('route_', undefined)
   app.decorateRequest('caller_', undefined)
   app.decorateRequest('faultCode', undefined)
+  app.decorateRequest('bodyText', undefined)
 
-  parseJsonBodies(app)
+  parseBodies(app)
   // an expectation that nobody knows is left unmet instead of being refused without a body
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.addHook('onRequest', (request, reply, done) => {
@@ -143,6 +146,7 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
     // before the body is read: a stranger's body is not worth parsing
     onRequest: async (request, reply) => {
       request.route_ = declared
+      if (declared.cors) reply.headers(anyOrigin)
       request.caller_ = await callerOf(request, declared.access, options.authenticator)
       await options.admit?.(request, declared, request.caller_, reply)
       if (declared.access === 'session' && request.caller_?.credential.kind !== 'session')
@@ -177,6 +181,20 @@ async function callerOf(
   return authenticator.authenticate(token)
 }
 
+/** What lets a page of any origin read an answer, with the headers of payments among it. No cookie is ever looked at. */
+const anyOrigin = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers':
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Location, Retry-After, X-Request-Id, Idempotent-Replayed',
+} as const
+/** What such a page may send. Payment clients put Access-Control-Expose-Headers into their requests. */
+const preflight = {
+  'access-control-allow-methods': 'GET',
+  'access-control-allow-headers':
+    'PAYMENT-SIGNATURE, X-PAYMENT, PAYMENT-CONTEXT, SIGN-IN-WITH-X, Authorization, Content-Type, Access-Control-Expose-Headers',
+  'access-control-max-age': '600',
+} as const
+
 /** 405 with Allow on every path, for every method that the path does not take. */
 function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void {
   const methods = new Map<string, Method[]>()
@@ -189,7 +207,13 @@ function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void 
     app.route({
       method: all.filter((method) => !(taken as readonly string[]).includes(method)),
       url: path,
-      onRequest: async () => {
+      onRequest: async (request, reply) => {
+        const open = options.routes.find((route) => route.path === path && route.cors)
+        if (open && request.method === 'OPTIONS')
+          return reply
+            .code(204)
+            .headers({ ...anyOrigin, ...preflight, allow: `${allow}, OPTIONS` })
+            .send()
         throw new Fault('method_not_allowed', { message: `${path} takes ${allow} only.`, headers: { allow } })
       },
       handler: () => undefined,
@@ -197,18 +221,37 @@ function refuseOtherMethods(app: FastifyInstance, options: ServerOptions): void 
   }
 }
 
-/** JSON by our rules: an empty body is no body, whatever the content type says. */
-function parseJsonBodies(app: FastifyInstance): void {
+/** JSON by our rules: an empty body is no body, whatever the content type says. Forms where a route takes them. */
+function parseBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   const parser = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser(['application/json', 'text/json'], { parseAs: 'string' }, (request, text, done) => {
     if (text.length === 0) return done(null, undefined)
+    if (request.route_?.keepsText) request.bodyText = text as string
     void parser(request, text as string, done)
   })
+  app.addContentTypeParser(
+    'multipart/form-data',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      if (bytes.length === 0) return undefined
+      const fromForm = request.route_?.fromForm
+      if (!fromForm) throw new Fault('unsupported_media_type')
+      return fromForm(await readForm(request.headers['content-type'] ?? '', bytes))
+    },
+  )
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
     if (text.length === 0) return done(null, undefined)
     done(new Fault('unsupported_media_type'))
   })
+}
+
+async function readForm(contentType: string, bytes: Buffer): Promise<FormData> {
+  try {
+    return await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData()
+  } catch (cause) {
+    throw new Fault('invalid_body', { message: 'The body is no multipart form.', cause })
+  }
 }
 
 /** Turns whatever was thrown into the documented body. */

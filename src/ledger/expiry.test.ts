@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
 import { ledgerFixture } from '../../test/ledger-fixture.ts'
@@ -72,4 +73,51 @@ test('whoever falls below its threshold by an expiry is told', async () => {
       account,
     ]),
   ).toEqual([{ event: 'balance.low', balance: '30' }])
+})
+
+test.each([
+  ['at its very moment', '0', false],
+  ['a microsecond before', '1 microsecond', true],
+  ['a microsecond after', '-1 microsecond', false],
+])('a bucket %s is spent, swept and refunded into by the same clock', async (_when, ahead, alive) => {
+  const account = await make.account('agent')
+  await make.grant(account, 100n, { bucket: 'promo', expiresAt: soon() })
+  const key = await make.key(account)
+  const failed = await make.hold(key, 40n)
+  await make.capture(failed.id, 40n, { outcome: 'failed' })
+  const running = await make.hold(key, 20n)
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  try {
+    // inside one transaction no time passes
+    await client.query('begin')
+    await client.query(`update buckets set expires_at = now() + $2::interval where account_id = $1`, [account, ahead])
+    const one = async <T>(text: string): Promise<T> => Object.values((await client.query(text)).rows[0] ?? {})[0] as T
+    const reserve = (id: number, micro: number) => {
+      const wish = { operation: 'reserve', request_id: `at ${account} ${id}`, actor_account_id: Number(account) }
+      const credential = { credential_kind: 'api_key', credential_id: Number(key.credential.id) }
+      const amounts = { wanted_micro: micro, minimum_micro: micro, category: 'chat', subject: 'demo' }
+      return { id: Number(account) * 1_000_000 + id, ...wish, ...credential, ...amounts }
+    }
+    const apply = async (operations: object[]) =>
+      (await client.query('select status from ledger_apply($1)', [JSON.stringify(operations)])).rows.map(
+        ({ status }) => status,
+      )
+    const granted = alive ? 'reserved' : 'insufficient_credits'
+    // one by one, and many together
+    expect(await apply([reserve(1, 1)])).toEqual([granted])
+    expect(await apply([reserve(2, 1), reserve(3, 1), reserve(4, 1)])).toEqual([granted, granted, granted])
+    // above the hold: 30 more, of 36 or of nothing
+    const above = { operation: 'capture', id: Number(running.id), actual_micro: 50, outcome: 'success' }
+    expect(await apply([above])).toEqual([alive ? 'captured' : 'shortfall'])
+    expect(Number(await one(`select ledger_expire(${account})`))).toBe(alive ? 0 : 40)
+    await client.query(`select ledger_refund(${failed.id}, ${account}, 'a test')`)
+    const extended = await one(
+      `select expires_at = now() + interval '7 days' from buckets where account_id = ${account}`,
+    )
+    expect(extended).toBe(!alive)
+  } finally {
+    await client.query('rollback')
+    await client.end()
+  }
 })

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { fakeS3 } from '../../test/s3.ts'
 import { shipped } from '../config/shipped.fixture.ts'
 import { masked, openTerminal } from './terminal.fixture.ts'
 
@@ -56,6 +57,33 @@ test('the doctor finds nothing wrong with a healthy installation', async () => {
     ✔ provider demo  built in
     ✔ disk  <room>"
   `)
+})
+
+test('the doctor finds a store of results that does not take our key, and one that does', async () => {
+  const s3 = await fakeS3()
+  const yaml = (secret: string) =>
+    shipped()
+      .replace('allow_demo: false', 'allow_demo: true')
+      .replace(
+        'results:\n',
+        `results:\n  s3: { endpoint: "${s3.url}", bucket: pictures, access_key_id_env: S3_ID, secret_access_key_env: ${secret} }\n`,
+      )
+  const look = async (secret: string, more: string[] = []) => {
+    const environment = {
+      ...production,
+      S3_ID: s3.accessKey.id,
+      RIGHT: s3.accessKey.secret,
+      WRONG: 'planted-wrong-secret',
+      FAREBOX_CONFIG: configured('s3.yaml', yaml(secret)),
+    }
+    const { out, err } = await terminal.run(['doctor', ...more], { environment })
+    expect(out + err).not.toContain('planted-wrong-secret')
+    return out.split('\n').find((line) => line.includes('results'))
+  }
+  expect(await look('RIGHT')).toMatch(/✔ results +bucket pictures at 127\.0\.0\.1:\d+ answers/)
+  expect(await look('WRONG')).toMatch(/✗ results +.*403/)
+  expect(await look('WRONG', ['--offline'])).toMatch(/- results +.*not asked/)
+  s3.close()
 })
 
 test('the doctor finds a provider that does not answer, unless told to stay offline, and one that does', async () => {

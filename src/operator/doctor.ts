@@ -4,6 +4,8 @@ import { checkConfiguration, checkPrices } from './doctor/configuration.ts'
 import { checkDatabase } from './doctor/database.ts'
 import { checkDisk } from './doctor/disk.ts'
 import { checkProviders } from './doctor/providers.ts'
+import { checkResults } from './doctor/results.ts'
+import { checkTopUps } from './doctor/x402.ts'
 import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { withJson } from './options.ts'
 import { print } from './output.ts'
@@ -26,15 +28,21 @@ export const doctorCommands: AddCommands = (program, around) => {
       const { checks, settings } = checkConfiguration(around, wiring)
       const now = around.clock.now()
       if (settings) checks.push(...checkPrices(settings.config, now))
-      const [database, providers, axon, disk] = await withProgress(around, 'looking at everything', () =>
-        Promise.all([
-          checkDatabase(wiring, around.clock),
-          settings ? checkProviders(settings.config, { offline: options.offline ?? false }) : [],
-          settings ? checkAxon({ ...settings, clock: around.clock }, { offline: options.offline ?? false }) : [],
-          checkDisk(wiring.dataFolder),
-        ]),
+      const offline = options.offline ?? false
+      const [database, providers, topUps, results, axon, disk] = await withProgress(
+        around,
+        'looking at everything',
+        () =>
+          Promise.all([
+            checkDatabase(wiring, around.clock),
+            settings ? checkProviders(settings.config, { offline }) : [],
+            settings ? checkTopUps(settings, around.clock, { offline }) : [],
+            settings ? checkResults(settings, { clock: around.clock, offline }) : [],
+            settings ? checkAxon({ ...settings, clock: around.clock }, { offline }) : [],
+            checkDisk(wiring.dataFolder),
+          ]),
       )
-      checks.push(...database.checks, ...providers, ...axon, disk)
+      checks.push(...database.checks, ...providers, ...topUps, ...results, ...axon, disk)
       const bad = checks.filter(({ status }) => status === 'failed').length
       print(around, options, { data: { healthy: bad === 0, checks }, text: checklist(checks) })
       if (bad > 0)

@@ -40,7 +40,7 @@ export class ExportCheck {
   #account: { id: number; balance: bigint; lastId: number; movements: number } | undefined
   #lastAccount = 0
   #sums = { accounts: 0, movements: 0, opening: 0n, closing: 0n }
-  readonly #kinds: Record<string, bigint> = { grant: 0n, capture: 0n, refund: 0n, expiry: 0n }
+  readonly #kinds: Record<string, bigint> = { grant: 0n, capture: 0n, refund: 0n, expiry: 0n, reversal: 0n }
   readonly #sides: Record<string, bigint> = {}
 
   get isFull(): boolean {
@@ -50,7 +50,10 @@ export class ExportCheck {
   /** The next line of the file, without its end. */
   line(text: string): void {
     this.#n += 1
-    if (this.#ended) return this.#flaw('follows the end of the file')
+    if (this.#ended) {
+      this.#flaw('follows the end of the file')
+      return
+    }
     const value = parsed(text)
     if (value === undefined) {
       this.#flaw('is no line of an export')
@@ -60,8 +63,14 @@ export class ExportCheck {
     if (withoutCheck(text) === undefined) this.#flaw('was changed after it was written: its check does not fit')
     if (value.n !== this.#n) this.#flaw(`is numbered ${String(value.n)}: lines are missing, were added or moved`)
     if (this.#n === 1 && value.line !== 'head') this.#flaw('is no head: the beginning of the file is missing')
-    if (value.line === 'block') return this.#closeBlock(value, text)
-    if (value.line === 'end') return this.#end(value)
+    if (value.line === 'block') {
+      this.#closeBlock(value, text)
+      return
+    }
+    if (value.line === 'end') {
+      this.#end(value)
+      return
+    }
     this.#hash(text)
     this.#content(value)
   }
@@ -100,11 +109,14 @@ export class ExportCheck {
         this.#head = value
         return
       case 'account':
-        return this.#open(value)
+        this.#open(value)
+        return
       case 'movement':
-        return this.#move(value)
+        this.#move(value)
+        return
       case 'closing':
-        return this.#close(value)
+        this.#close(value)
+        return
       default:
         this.#flaw(`is of the unknown kind ${String(value.line)}`)
     }
@@ -114,7 +126,10 @@ export class ExportCheck {
     const id = Number(value.account_id)
     if (this.#account) this.#flaw(`begins account ${id} before account ${this.#account.id} is closed`)
     if (!(id > this.#lastAccount)) this.#flaw(`begins account ${id} after account ${this.#lastAccount}`)
-    if (!isAmount(value.opening_micro)) return this.#flaw('has no opening balance')
+    if (!isAmount(value.opening_micro)) {
+      this.#flaw('has no opening balance')
+      return
+    }
     this.#lastAccount = id
     this.#account = { id, balance: BigInt(value.opening_micro), lastId: 0, movements: 0 }
     this.#sums.opening += this.#account.balance
@@ -122,11 +137,15 @@ export class ExportCheck {
 
   #move(value: Fields): void {
     const account = this.#account
-    if (!account || value.account_id !== account.id)
-      return this.#flaw(`is a movement of account ${String(value.account_id)} outside of that account`)
+    if (!account || value.account_id !== account.id) {
+      this.#flaw(`is a movement of account ${String(value.account_id)} outside of that account`)
+      return
+    }
     const { amount_micro: amountText, balance_after_micro: balanceText, kind } = value
-    if (!isAmount(amountText) || !isAmount(balanceText) || amountText === '0')
-      return this.#flaw('has an amount or a balance that is no number of microcredits')
+    if (!isAmount(amountText) || !isAmount(balanceText) || amountText === '0') {
+      this.#flaw('has an amount or a balance that is no number of microcredits')
+      return
+    }
     const id = Number(value.id)
     if (!(id > account.lastId)) this.#flaw(`is movement ${id} after movement ${account.lastId}`)
     const amount = BigInt(amountText)
@@ -153,8 +172,10 @@ export class ExportCheck {
   #close(value: Fields): void {
     const account = this.#account
     this.#account = undefined
-    if (!account || value.account_id !== account.id)
-      return this.#flaw(`closes account ${String(value.account_id)}, which is not open`)
+    if (!account || value.account_id !== account.id) {
+      this.#flaw(`closes account ${String(value.account_id)}, which is not open`)
+      return
+    }
     if (value.closing_micro !== String(account.balance))
       this.#flaw(`closes with ${String(value.closing_micro)}; the movements make ${account.balance}`)
     if (value.movements !== account.movements)

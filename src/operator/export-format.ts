@@ -13,6 +13,7 @@ export const otherSides: Readonly<Record<string, { readonly names: readonly stri
   capture: { names: ['revenue'], isDebit: false },
   refund: { names: ['revenue'], isDebit: true },
   expiry: { names: ['expired'], isDebit: false },
+  reversal: { names: ['issued_for_payment'], isDebit: false },
 }
 
 /** A line of the file before it has its number and its check. Amounts are digits: microcredits, whole. */

@@ -97,7 +97,7 @@ async function* pagesOf(
 }
 
 function createTotals() {
-  const kinds: Record<string, bigint> = { grant: 0n, capture: 0n, refund: 0n, expiry: 0n }
+  const kinds: Record<string, bigint> = { grant: 0n, capture: 0n, refund: 0n, expiry: 0n, reversal: 0n }
   const sides: Record<string, bigint> = {}
   let [opening, closing] = [0n, 0n]
   let [accounts, movements] = [0, 0]
@@ -164,6 +164,7 @@ function sourceOf(row: LedgerRow): Readonly<Record<string, unknown>> {
   })
   switch (row.kind) {
     case 'grant':
+    case 'reversal':
       return {
         type: row.grant_source === 'x402' || row.grant_source === 'axon' ? 'payment' : row.grant_source,
         rail: row.grant_source,

@@ -56,18 +56,27 @@ test('an expiry is a span, a day or a time, to the second; Credits are exact', (
   expect(parseCredits('0.000001')).toBe(1n)
 })
 
-test('work that takes longer than a second is seen to be running, on stderr', async () => {
+test('work that takes longer than a second is seen to be running, on stderr, and then at every doubling', async () => {
   vi.useFakeTimers()
-  let seen = ''
-  const work = Promise.withResolvers<void>()
-  const done = withProgress({ writeError: (text) => (seen += text) }, 'counting', () => work.promise)
-  await vi.advanceTimersByTimeAsync(999)
-  expect(seen).toBe('')
-  await vi.advanceTimersByTimeAsync(1001)
-  expect(seen).toBe('… counting (1 s)\n… counting (2 s)\n')
-  work.resolve()
-  await done
-  await vi.advanceTimersByTimeAsync(60_000)
-  expect(seen).toBe('… counting (1 s)\n… counting (2 s)\n')
-  vi.useRealTimers()
+  try {
+    let seen = ''
+    let end = (): void => undefined
+    const work = withProgress(
+      { writeError: (text) => (seen += text) },
+      'counting',
+      () => new Promise<void>((resolve) => (end = resolve)),
+    )
+    await vi.advanceTimersByTimeAsync(999)
+    expect(seen).toBe('')
+    await vi.advanceTimersByTimeAsync(1)
+    expect(seen).toBe('… counting (1 s)\n')
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect(seen).toBe('… counting (1 s)\n… counting (2 s)\n… counting (4 s)\n')
+    end()
+    await work
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(seen.split('\n')).toHaveLength(4)
+  } finally {
+    vi.useRealTimers()
+  }
 })

@@ -42,4 +42,4 @@ export async function runProgram(
   }
 }
 
-const withoutKeys = (text: string): string => text.replace(/fbx_[0-9A-Za-z]+/g, 'fbx_…')
+const withoutKeys = (text: string): string => text.replace(/\b(fbx|whsec|inv|dlg)_[0-9A-Za-z+/=_-]+/g, '$1_…')

@@ -10,7 +10,7 @@ import { systemRandom } from '../kernel/random.ts'
 import * as lifecycle from '../payments/orders/lifecycle.ts'
 import { runProgram } from './program.ts'
 import { reviewCommands } from './review.ts'
-import { masked } from './terminal.fixture.ts'
+import { masked, withoutSigns } from './terminal.fixture.ts'
 
 let database: TestDatabase
 let it: ReturnType<typeof ordersFixture>
@@ -45,6 +45,8 @@ async function review(operator: string, ...args: string[]) {
     userName: operator,
     isRunning: () => true,
     onStop: () => undefined,
+    onReload: () => undefined,
+    askToReload: () => undefined,
     write(text: string) {
       out += text
     },
@@ -54,7 +56,7 @@ async function review(operator: string, ...args: string[]) {
     },
   }
   const exitCode = await runProgram(['review', ...args], around, [reviewCommands])
-  return { exitCode, out, err }
+  return { exitCode, out, err: withoutSigns(err) }
 }
 
 async function transfer(amount: bigint, orderId: string | null): Promise<string> {

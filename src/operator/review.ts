@@ -166,6 +166,7 @@ async function showOrder(
       ['asset', order.asset_id],
       ['asked', `${order.amount_micro} micro for ${amount(order.credit_micro)}`],
       ['received', order.received_micro === null ? null : `${order.received_micro} micro`],
+      ['held', order.review_held_micro === null ? null : amount(order.review_held_micro)],
       ['transaction', order.tx_hash],
       ['made', time(order.created_at)],
       ['expires', time(order.expires_at)],
@@ -208,10 +209,12 @@ async function decide(
 function said(action: Action, named: string, decided: Decided): string {
   if (decided.outcome === 'proposed')
     return `Proposed: ${action} ${named}, ${amount(decided.creditMicro)}. This is above what one operator may decide: another one has to run the same command before ${time(decided.until)}.`
+  const { creditMicro, takenMicro } = decided
+  const taken = takenMicro === undefined ? '' : ` Taken back: ${amount(takenMicro)}.`
   const done = {
-    credit: `Credited ${amount(decided.creditMicro)}.`,
-    refund: 'Recorded as refunded.',
-    dismiss: 'Dismissed.',
+    credit: `Credited ${amount(creditMicro)}.`,
+    refund: `Recorded as refunded.${taken}`,
+    dismiss: `Dismissed.${taken}`,
   }
   return done[action]
 }

@@ -14,6 +14,7 @@ import { accountCommands } from './account.ts'
 import { auditCommands } from './audit.ts'
 import { auditLogCommands } from './audit-log.ts'
 import { axonCommands } from './axon.ts'
+import { chainCommands } from './chain.ts'
 import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
@@ -29,6 +30,8 @@ import { refundCommands } from './refund.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
 import { verifyCommands } from './verify.ts'
+import { webhookCommands } from './webhook.ts'
+import { x402Commands } from './x402.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -48,6 +51,8 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   keyCommands(input),
   reconcileCommands,
   reviewCommands,
+  chainCommands,
+  webhookCommands,
   axonCommands,
   ownerCommands,
   creditsCommands,
@@ -59,6 +64,7 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   exportCommands,
   verifyCommands,
   signingKeyCommands,
+  x402Commands,
 ]
 
 /** The pepper of the terminals below. */
@@ -93,6 +99,8 @@ export function openTerminal(defaults: RawEnvironment): {
         userName: 'ada',
         isRunning: () => true,
         onStop: () => undefined,
+        onReload: () => undefined,
+        askToReload: () => undefined,
         write(text: string) {
           out += text
         },
@@ -104,10 +112,13 @@ export function openTerminal(defaults: RawEnvironment): {
       const input = { readLine: async () => more.input ?? '', interactive: false }
       const commands = allCommands(input)
       const exitCode = await runProgram(args, around, commands)
-      return { exitCode, out, err, json: <T>() => JSON.parse(out) as T }
+      return { exitCode, out, err: withoutSigns(err), json: <T>() => JSON.parse(out) as T }
     },
   }
 }
+
+/** What was said on stderr without the signs of life, which only a busy machine sees. */
+export const withoutSigns = (err: string): string => err.replace(/^… .* \(\d+ s\)\n/gm, '')
 
 /** Text with what differs from run to run replaced, and columns joined by two spaces. */
 export function masked(text: string, ids: Readonly<Record<string, string | number | bigint>> = {}): string {

@@ -7,12 +7,31 @@ export interface MediaJob {
   readonly model: string
   /** What the client asked for, in the fields of our own API; fields that we do not know are forwarded. */
   readonly input: JsonObject
+  /** The pictures that the client gave to start from, in its order. They are not in `input`. */
+  readonly images: readonly InputImage[]
   /** Our id of this attempt: sent as idempotency key or reference where the provider takes one, so that a job can be found again. */
   readonly attemptId: string
   /** Where the provider may report the end; undefined: it is polled. */
   readonly callbackUrl: string | undefined
   /** Aborted when the server must end. */
   readonly signal?: AbortSignal
+}
+
+/** A picture that a client gave. */
+export interface InputImage {
+  /** Where a provider can fetch it: the client's own URL, or a signed one of ours. May be a `data:` URL. */
+  readonly url: string
+  /** Its bytes, for providers that want them in the request; undefined when they cannot be had. Never rejects. */
+  read(signal?: AbortSignal): Promise<{ readonly bytes: Uint8Array; readonly contentType: string } | undefined>
+}
+
+/** What is needed to ask for a job again. */
+export interface JobReference {
+  readonly providerJobId: string
+  /** The model's name at the provider, as in its MediaJob. */
+  readonly model: string
+  /** What the provider's answer said beside the id, kept with the job for its adapter alone; undefined: nothing. */
+  readonly memo: string | undefined
 }
 
 /** A file that a provider made: its bytes, or where they can be fetched. */
@@ -47,7 +66,13 @@ export type Submitted =
       readonly retryAfterMs?: number
     }
   | { readonly kind: 'lost'; readonly message: string }
-  | { readonly kind: 'accepted'; readonly providerJobId: string; readonly nextPollMs: number | undefined }
+  | {
+      readonly kind: 'accepted'
+      readonly providerJobId: string
+      /** Keep it, and give it back in the JobReference. */
+      readonly memo: string | undefined
+      readonly nextPollMs: number | undefined
+    }
   | MediaEnd
 
 /** How a job stands. `unreachable` says nothing about it: ask again. `missing`: the provider knows no such job. */
@@ -71,21 +96,23 @@ export interface Callback {
 
 /** A place that makes pictures or films. No method rejects: every ending is a value. */
 export interface MediaProvider {
+  /** A provider that answers in one request ends here with `succeeded` or `failed`, which may take minutes. */
   submit(job: MediaJob): Promise<Submitted>
-  poll(providerJobId: string): Promise<JobState>
+  poll(job: JobReference, signal?: AbortSignal): Promise<JobState>
   /** Looks for the job of an attempt whose submission was lost; undefined where the provider offers no such look. */
-  readonly find:
-    | ((
-        attemptId: string,
-      ) => Promise<
-        Submitted | { readonly kind: 'missing' } | { readonly kind: 'unreachable'; readonly message: string }
-      >)
-    | undefined
+  readonly find: ((attempt: { readonly attemptId: string; readonly model: string }) => Promise<Found>) | undefined
   /** Asks the provider to stop; its word on the end comes by `poll`. undefined where it cannot be asked. */
-  readonly cancel: ((providerJobId: string) => Promise<void>) | undefined
+  readonly cancel: ((job: JobReference) => Promise<void>) | undefined
   /** Reads a callback; undefined when it is not authentic or says nothing of a job. */
   readonly readCallback:
     | ((callback: Callback) => { readonly providerJobId: string; readonly state: JobState } | undefined)
     | undefined
   close(): Promise<void>
 }
+
+/** What a look for a lost job found. `missing`: surely no job was made of that attempt. */
+export type Found =
+  | Extract<Submitted, { kind: 'accepted' }>
+  | MediaEnd
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unreachable'; readonly message: string }

@@ -11,7 +11,7 @@ import { answered, nameOf, reduced } from './statements.ts'
 import { makeWorld, opening } from './world.ts'
 
 /** The long form: npm run test:model. */
-const OPERATIONS = Number(process.env.FAREBOX_CONCURRENT_OPERATIONS ?? 400)
+const OPERATIONS = Number(process.env.FAREBOX_CONCURRENT_OPERATIONS ?? 300)
 const SEED = Number(process.env.FAREBOX_MODEL_SEED ?? 1)
 const PROCESSES = 3
 const LANES = 64

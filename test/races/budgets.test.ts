@@ -4,7 +4,7 @@ import { freshDatabase, type TestDatabase } from '../database.ts'
 import { ledgerFixture } from '../ledger-fixture.ts'
 
 /** The long form: npm run test:races. */
-const REPEATS = Number(process.env.FAREBOX_RACE_REPEATS ?? 2)
+const REPEATS = Number(process.env.FAREBOX_RACE_REPEATS ?? 1)
 const LANES = 8
 
 let database: TestDatabase

@@ -7,7 +7,7 @@ import { freshDatabase, type TestDatabase } from '../database.ts'
 import { ledgerFixture } from '../ledger-fixture.ts'
 
 /** The long form: npm run test:races, 200 repetitions of each. */
-const REPEATS = Number(process.env.FAREBOX_RACE_REPEATS ?? 10)
+const REPEATS = Number(process.env.FAREBOX_RACE_REPEATS ?? 6)
 
 let database: TestDatabase
 let make: ReturnType<typeof ledgerFixture>

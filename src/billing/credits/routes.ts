@@ -57,7 +57,7 @@ const Balance = Closed({
 
 const Movement = Closed({
   id: Integer(),
-  kind: Type.Enum(['grant', 'capture', 'refund', 'expiry']),
+  kind: Type.Enum(['grant', 'capture', 'refund', 'expiry', 'reversal']),
   amount_micro: Integer('Microcredits, negative when they left the account'),
   bucket: Type.Enum(['promo', 'bonus', 'refunded', 'purchased']),
   balance_after_micro: Micro('What the account owned right after'),

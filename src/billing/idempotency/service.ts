@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import type { Database } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import { errorBody, Fault } from '../../kernel/errors.ts'
 import * as store from './store.ts'
 
@@ -28,6 +28,8 @@ export interface IdempotencyDeps {
 export interface Claimed {
   readonly kind: 'first'
   complete(answer: StoredAnswer): Promise<void>
+  /** The same as a part of the caller's transaction: answer and work become durable together. */
+  completeIn(tx: Tx, answer: StoredAnswer): Promise<void>
   /** Nothing was done or charged: the key may be used again. */
   forget(): Promise<void>
 }
@@ -62,6 +64,7 @@ export async function claimKey(
       kind: 'first',
       complete: (answer) =>
         persistently(deps, () => store.complete(deps.db, claim, keepable(answer, request.requestId))),
+      completeIn: (tx, answer) => store.complete(tx, claim, keepable(answer, request.requestId)),
       forget: () => persistently(deps, () => store.forget(deps.db, claim)),
     }
   }

@@ -112,6 +112,16 @@ test('a thousand refunds of one failed call at once are one refund with one set 
   expect((await list(agent)).total).toBe(1)
 })
 
+test.each([20n, 30n, 100n])(
+  'a call that cost %i, to the very end of a bucket, comes back to that and those before',
+  async (cost) => {
+    const before = [await buckets(agent), await buckets(owner)]
+    const id = await failedCall(100n, cost)
+    expect((await apply(agent, id)).body.status).toBe('completed')
+    expect([await buckets(agent), await buckets(owner)]).toEqual(before)
+  },
+)
+
 describe('no refund has', () => {
   test.each<[string, () => Promise<bigint>]>([
     [

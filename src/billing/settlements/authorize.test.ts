@@ -80,6 +80,15 @@ describe('an authorization', () => {
     })
   })
 
+  test('is the one way on from a shortfall: neither a void nor another capture ends it', async () => {
+    const { id, requestId } = await here.shortfall(key)
+    expect((await here.make.release(id)).status).toBe('already_resolved')
+    expect((await here.make.capture(id, 90n)).status).toBe('already_resolved')
+    expect((await here.make.capture(id, 150n)).status).toBe('shortfall')
+    expect((await here.list(owner)).data[0]).toMatchObject({ request_id: requestId, shortfall_micro: 50 })
+    expect(await here.posted(owner)).toEqual([1_000, 70])
+  })
+
   test('is refused for a cost that nobody knows, whoever asks', async () => {
     const { id } = await here.make.hold(key, 100n)
     await here.make.unknown(id)

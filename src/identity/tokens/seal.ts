@@ -26,12 +26,12 @@ export interface KeyPair {
   readonly publicKey: KeyObject
 }
 
-/** The key under which seeds are sealed at rest, derived from the server's pepper. */
-export function sealingKey(pepper: Buffer): Buffer {
-  return Buffer.from(hkdfSync('sha256', pepper, Buffer.alloc(0), LABEL, KEY_BYTES))
+/** The key under which seeds are sealed at rest, derived from the server's pepper; another label is another key. */
+export function sealingKey(pepper: Buffer, label = LABEL): Buffer {
+  return Buffer.from(hkdfSync('sha256', pepper, Buffer.alloc(0), label, KEY_BYTES))
 }
 
-/** Seals a seed for storage: nonce, ciphertext, tag. The kid is bound in, so that rows cannot be swapped. */
+/** Seals 32 bytes for storage: nonce, ciphertext, tag. The kid is bound in, so that rows cannot be swapped. */
 export function seal(seed: Buffer, { key, kid, random }: { key: Buffer; kid: string; random: Random }): Buffer {
   const nonce = random.bytes(NONCE_BYTES)
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(kid))

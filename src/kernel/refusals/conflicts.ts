@@ -2,6 +2,13 @@ import type { Refusal } from './refusal.ts'
 
 /** 409: what is there already, or in another state. */
 export const conflicts = {
+  task_canceled: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Task canceled',
+    message: 'The task was canceled before it was finished.',
+    fix: 'Make another task. GET /v1/tasks shows what this one cost.',
+  },
   idempotency_conflict: {
     status: 409,
     type: 'conflict_error',
@@ -23,6 +30,14 @@ export const conflicts = {
     message:
       'The first request with this Idempotency-Key was answered and charged once, but its answer was too large to be kept.',
     fix: 'Use a new key if you want the work done again.',
+  },
+  capability_version_drifted: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Capability version drifted',
+    message:
+      'This version of the capability is configured otherwise than it was when it was first served. Nothing was charged.',
+    fix: 'Name another version with ?version=. The operator puts the old content back, or gives the new one a new version.',
   },
   agent_already_linked: {
     status: 409,
@@ -51,6 +66,20 @@ export const conflicts = {
     phrase: 'Wallet in use',
     message: 'An order or quote that this wallet pays is still open.',
     fix: 'GET /v1/payments/orders shows it. Remove the wallet when the order is completed or has expired.',
+  },
+  too_many_webhooks: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Too many webhook endpoints',
+    message: 'This account has 20 webhook endpoints, and no account can have more.',
+    fix: 'Remove one that is not needed: DELETE /v1/me/webhooks/{id}.',
+  },
+  webhook_disabled: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Webhook endpoint disabled',
+    message: 'This webhook endpoint is disabled, so nothing is sent to it.',
+    fix: 'Turn it on by PATCH /v1/me/webhooks/{id} {"enabled": true}, then repeat.',
   },
   attempt_active: {
     status: 409,
@@ -151,6 +180,13 @@ export const conflicts = {
     phrase: 'Too many hashes',
     message: 'An order takes 5 transaction hashes.',
     fix: 'No hash is needed: a payment from the linked wallet is found by itself.',
+  },
+  payment_conflict: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Authorization used',
+    message: 'This authorization was presented before with other terms. It is never taken twice.',
+    fix: 'Send the request with the amount that was signed to read what became of it; sign a new authorization to pay again.',
   },
   context_expired: {
     status: 409,

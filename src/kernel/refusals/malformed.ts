@@ -33,6 +33,11 @@ export const malformedRequests = {
     'Idempotency-Key must be 1 to 128 printable ASCII characters.',
     'Use a fresh UUID for each paid intent.',
   ),
+  idempotency_key_required: malformed(
+    'Idempotency key required',
+    'This operation needs an Idempotency-Key header, so that it is never done twice by mistake.',
+    'Send a fresh UUID for each paid intent, and the same one when you repeat it.',
+  ),
   invalid_amount: malformed(
     'Invalid amount',
     'The amount must be a whole number of micro units.',
@@ -88,6 +93,11 @@ export const malformedRequests = {
     'The payment context is not one of this service.',
     'Make a fresh one with POST /v1/payments/context and send its payment_context_token whole.',
   ),
+  invalid_payment: malformed(
+    'Invalid payment proof',
+    'The proof of payment cannot be read. Nothing was sent.',
+    'Send the x402 payload as base64 of JSON: version 2 in PAYMENT-SIGNATURE, version 1 in X-PAYMENT.',
+  ),
   unsupported_media_type: {
     status: 415,
     type: 'invalid_request_error',
@@ -101,6 +111,13 @@ export const malformedRequests = {
     phrase: 'Body too large',
     message: 'The body is larger than this endpoint takes.',
     fix: 'Chat takes 8 MiB, image input 30 MiB, everything else 1 MiB.',
+  },
+  range_not_satisfiable: {
+    status: 416,
+    type: 'invalid_request_error',
+    phrase: 'Range not satisfiable',
+    message: 'The file is shorter than the range that was asked for.',
+    fix: 'The Content-Range header of this answer tells how long the file is.',
   },
   headers_too_large: {
     status: 431,

@@ -1,6 +1,6 @@
 import type { Refusal } from './refusal.ts'
 
-/** 404, 405, 408: what is not there. */
+/** 404, 405, 408, 410: what is not there. */
 export const missingThings = {
   not_found: {
     status: 404,
@@ -16,12 +16,40 @@ export const missingThings = {
     message: 'There is no such model here.',
     fix: 'GET /v1/models lists the models.',
   },
+  capability_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Capability not found',
+    message: 'There is no such capability here.',
+    fix: 'GET /v1/capabilities lists the capabilities.',
+  },
+  capability_version_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Capability version not found',
+    message: 'This capability has no such version, or it was withdrawn.',
+    fix: 'GET /v1/capabilities/{slug} lists the versions; leave version out for the default one.',
+  },
+  operation_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Operation not found',
+    message: 'This version of the capability has no such operation.',
+    fix: 'GET /v1/capabilities/{slug} lists the operations.',
+  },
   call_not_found: {
     status: 404,
     type: 'not_found_error',
     phrase: 'Call not found',
     message: 'There is no such call.',
     fix: 'GET /v1/calls lists the calls of this account.',
+  },
+  task_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Task not found',
+    message: 'There is no such task.',
+    fix: 'GET /v1/tasks lists the tasks of this account.',
   },
   settlement_not_found: {
     status: 404,
@@ -79,12 +107,47 @@ export const missingThings = {
     message: 'There is no such order.',
     fix: 'GET /v1/payments/orders lists the orders of this account.',
   },
+  payment_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Payment not found',
+    message: 'There is no such payment.',
+    fix: 'GET /v1/payments/x402 lists the payments that credited this account.',
+  },
   attempt_not_found: {
     status: 404,
     type: 'not_found_error',
     phrase: 'Attempt not found',
     message: 'This order has no such send attempt.',
     fix: 'GET the order: payment_attempt_id names its current attempt.',
+  },
+  webhook_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Webhook endpoint not found',
+    message: 'This account has no such webhook endpoint.',
+    fix: 'GET /v1/me/webhooks lists the webhook endpoints of this account.',
+  },
+  webhook_delivery_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Webhook delivery not found',
+    message: 'This account has no such webhook delivery, or it is older than the delivery log reaches back.',
+    fix: 'GET /v1/me/webhooks/deliveries lists the deliveries of the last 30 days.',
+  },
+  result_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Result not found',
+    message: 'There is no such file any more.',
+    fix: 'Results are kept for some days; GET the task for what is left of it.',
+  },
+  result_expired: {
+    status: 410,
+    type: 'not_found_error',
+    phrase: 'Result expired',
+    message: 'This link has expired, and its file is deleted.',
+    fix: 'Save results within the days that `expires_at` tells.',
   },
   method_not_allowed: {
     status: 405,

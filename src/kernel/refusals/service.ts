@@ -16,6 +16,13 @@ export const serviceFailures = {
     message: 'The provider refused the request. Nothing was charged.',
     fix: "The message carries the provider's reason; correct the request.",
   },
+  upstream_answer_invalid: {
+    status: 502,
+    type: 'upstream_error',
+    phrase: 'Provider answer not as declared',
+    message: 'The service behind this operation answered otherwise than its output_schema says. Nothing was charged.',
+    fix: 'Try again; if it lasts, give the operator the request id.',
+  },
   upstream_interrupted: {
     status: 502,
     type: 'upstream_error',
@@ -30,6 +37,13 @@ export const serviceFailures = {
     message:
       'The provider did not answer in time. Its usage is unknown, so the hold stays until the operator resolves it.',
     fix: 'Keep the request id; GET /v1/calls?status=usage_unknown lists the call until it is resolved.',
+  },
+  task_running: {
+    status: 504,
+    type: 'upstream_error',
+    phrase: 'Task still running',
+    message: 'The task is not finished yet and goes on.',
+    fix: 'Poll the poll_url of the error for its result; do not send the request again.',
   },
   usage_unknown: {
     status: 409,
@@ -51,6 +65,13 @@ export const serviceFailures = {
     phrase: 'Asset unavailable',
     message: 'This asset cannot be paid with right now: it is paused, or its network cannot be reached.',
     fix: 'Try again later, or choose another asset of GET /v1/payments/options. Do not pay without an order.',
+  },
+  topup_unavailable: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Top-ups unavailable',
+    message: 'Top-ups by x402 are not possible right now. Nothing was sent.',
+    fix: 'Send the same proof again as Retry-After says: it stays good until its time is over.',
   },
   rate_unavailable: {
     status: 503,

@@ -5,7 +5,7 @@ import { orderOf, pendingOrder, registeredHash } from '../../../test/orders.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { systemRandom } from '../../kernel/random.ts'
 import { auditLedger } from '../../ledger/audit.ts'
-import { chainRound } from '../watcher/worker.ts'
+import { chainRound } from '../watcher/round.ts'
 import { redeemHash } from './service.ts'
 
 let setting: AxonSetting

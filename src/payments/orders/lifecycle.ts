@@ -1,5 +1,6 @@
 import type { Tx } from '../../db/database.ts'
 import type { JsonObject } from '../../db/schema.ts'
+import { assert } from '../../kernel/assert.ts'
 import * as crediting from './crediting/store.ts'
 import { type Event, isMove, stepOf } from './states.ts'
 import * as store from './store.ts'
@@ -112,8 +113,14 @@ export async function suspect(
   return toReview(tx, order, 'suspect', found, now)
 }
 
-/** The block of a credited transfer is no longer canonical: an operator, or the transfer's return, decides. */
+/**
+ * The block of a credited transfer is no longer canonical: an operator, or the transfer's return, decides. What the
+ * account still has of the Credits is held until then.
+ */
 export async function undo(tx: Tx, order: store.Order, now: Date): Promise<store.Order | undefined> {
+  if (!isMove(stepOf(order, 'undo', now))) return undefined
+  assert(order.grant_id !== null, 'a completed order has its Credits')
+  const { holdId, heldMicro } = await crediting.holdGrant(tx, order.grant_id)
   return toReview(
     tx,
     order,
@@ -122,6 +129,8 @@ export async function undo(tx: Tx, order: store.Order, now: Date): Promise<store
       reason: 'reorged_after_credit',
       txHash: order.tx_hash ?? '',
       receivedMicro: order.received_micro ?? 0n,
+      holdId,
+      data: { held_micro: String(heldMicro) },
     },
     now,
   )
@@ -135,6 +144,7 @@ async function toReview(
     readonly reason: ReviewReason
     readonly txHash: string
     readonly receivedMicro: bigint
+    readonly holdId?: bigint | null
     readonly data?: JsonObject
   },
   now: Date,
@@ -157,6 +167,7 @@ async function toReview(
       review_opened_at: now,
       review_resolved_at: null,
       review_resolution: null,
+      review_hold_id: found.holdId ?? null,
       received_micro: found.receivedMicro,
       tx_hash: order.tx_hash ?? found.txHash,
     },
@@ -165,17 +176,28 @@ async function toReview(
   return opened
 }
 
-/** The transfer of a credited order is canonical and final again: the review ends as it began. */
+/** The transfer of a credited order is canonical and deep again: the review ends as it began, and what was held is free. */
 export async function restore(tx: Tx, order: store.Order, now: Date): Promise<store.Order | undefined> {
   const to = stepOf(order, 'restore', now)
   if (!isMove(to) || order.review_reason !== 'reorged_after_credit') return undefined
+  await endHold(tx, order, { take: false, by: WATCHER, reason: 'its transfer is on the chain again' })
   return store.move(tx, order, {
     event: 'restore',
     to,
     actor: WATCHER,
     at: now,
-    change: { review_resolved_at: now, review_resolution: 'restored' },
+    change: { review_resolved_at: now, review_resolution: 'restored', review_hold_id: null },
   })
+}
+
+/** Ends what a review holds of the order's Credits, if it holds any. Gives what was taken, in microcredits. */
+export async function endHold(
+  tx: Tx,
+  order: Pick<store.Order, 'review_hold_id' | 'grant_id'>,
+  ending: { readonly take: boolean; readonly by: string; readonly reason: string },
+): Promise<bigint> {
+  const { review_hold_id: holdId, grant_id: grantId } = order
+  return holdId === null || grantId === null ? 0n : crediting.endGrantHold(tx, { holdId, grantId }, ending)
 }
 
 /** A reorganisation took a transfer away before it was credited: its hash stays a hint, and any matching transfer may pay. */

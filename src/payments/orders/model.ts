@@ -25,6 +25,7 @@ export type Change = Partial<
     | 'review_opened_at'
     | 'review_resolved_at'
     | 'review_resolution'
+    | 'review_hold_id'
   >
 >
 

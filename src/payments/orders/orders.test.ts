@@ -210,6 +210,7 @@ describe('a review', () => {
       opened_at: it.clock.now().toISOString(),
       resolved_at: null,
       resolution: null,
+      held_micro: null,
       received_micro: '1',
     })
     expect(await database.sql('select event from outbox where object_id = $1', [id])).toEqual([

@@ -37,6 +37,9 @@ export const OrderView = Closed({
       resolved_at: Nullable(Time()),
       resolution: Nullable(Type.String({ description: 'credited, refunded, dismissed or restored' })),
       received_micro: Nullable(Digits('What arrived, in micro units of the asset')),
+      held_micro: Nullable(
+        Digits('Credits that cannot be spent until it is decided, because their payment left the chain again'),
+      ),
     }),
   ),
   network_name: Type.String(),
@@ -102,6 +105,7 @@ export function orderView({ order, events, registeredHash }: Shown, chains: Chai
             resolved_at: order.review_resolved_at?.toISOString() ?? null,
             resolution: order.review_resolution,
             received_micro: order.received_micro === null ? null : String(order.received_micro),
+            held_micro: order.review_held_micro === null ? null : String(order.review_held_micro),
           },
     network_name: asset?.network_name ?? '',
     token_symbol: asset?.symbol ?? '',

@@ -4,6 +4,9 @@ import type { AttemptState, OrderStatus } from '../../db/schema.ts'
 import type { Attempt, Move, Order, RegisteredHash } from './model.ts'
 import type { Event } from './states.ts'
 
+/** An account has at most as many open orders (OPEN_ORDERS_MAX); confirming ones may be a few more. */
+const WAITING_MAX = 100
+
 /** An order as the database keeps it. */
 export type { Order } from './model.ts'
 
@@ -96,8 +99,8 @@ export async function matching(db: Database | Tx, shown: TransferShown): Promise
     .execute()
 }
 
-/** The payer's oldest order that waits for payment, on any chain: where a transfer that nobody asked for is looked into. */
-export function oldestWaiting(db: Database | Tx, payerAddress: string, now: Date): Promise<Order | undefined> {
+/** The payer's orders that wait for payment, on any chain, oldest first: where a transfer that nobody asked for is looked into. */
+export function waitingOf(db: Database | Tx, payerAddress: string, now: Date): Promise<Order[]> {
   return db
     .selectFrom('orders')
     .selectAll()
@@ -108,8 +111,8 @@ export function oldestWaiting(db: Database | Tx, payerAddress: string, now: Date
     )
     .orderBy('created_at')
     .orderBy('id')
-    .limit(1)
-    .executeTakeFirst()
+    .limit(WAITING_MAX)
+    .execute()
 }
 
 /** Whether somebody waits for a payment on this chain: decides between watching closely and idling. */

@@ -7,6 +7,7 @@ import silentToken from '../../../contracts/artifacts/SilentToken.json' with { t
 import { orderOf, registeredHash } from '../../../test/orders.ts'
 import { openSetting, type Setting, stranger } from '../../../test/payment-setting.ts'
 import { auditLedger } from '../../ledger/audit.ts'
+import { registerHash } from '../orders/attempts.ts'
 
 // What looks like a payment and is none, each made for real on the chain.
 
@@ -105,15 +106,15 @@ test('a log with the same topics from another contract is no payment', async () 
   expect(await outcome(id)).toMatchObject({ status: 'pending', reason: null })
 })
 
-test('another amount than the order asks for is reviewed with what was received', async () => {
+test.each([-1n, 1n])('an amount that differs by %i is reviewed with what was received', async (difference) => {
   const { chain, payer } = setting
   const { id, amount } = await setting.order()
-  await chain.pay({ from: payer, amount: amount - 1n })
+  await chain.pay({ from: payer, amount: amount + difference })
   await confirm()
   expect(await outcome(id)).toEqual({
     status: 'review_required',
     reason: 'amount_mismatch',
-    received: amount - 1n,
+    received: amount + difference,
   })
 })
 
@@ -141,6 +142,18 @@ test('nothing and dust are no payment and open no review', async () => {
   expect(await outcome(id)).toEqual(untouched)
   expect(await setting.transfer(nothing)).toBeUndefined()
   expect(await setting.transfer(dust)).toMatchObject({ state: 'ignored', note: 'dust' })
+})
+
+test('less than a hundredth of what was asked for is dust, a hundredth is a payment that went wrong', async () => {
+  const { chain, payer } = setting
+  const { id, amount } = await setting.order({ amount: 50_000_000n })
+  const less = await chain.pay({ from: payer, amount: amount / 100n - 1n })
+  await confirm()
+  expect(await outcome(id)).toEqual(untouched)
+  expect(await setting.transfer(less)).toMatchObject({ state: 'ignored', note: 'dust' })
+  await chain.pay({ from: payer, amount: amount / 100n })
+  await confirm()
+  expect(await outcome(id)).toMatchObject({ status: 'review_required', reason: 'amount_mismatch' })
 })
 
 test('a token that answers false and logs nothing moved nothing', async () => {
@@ -179,4 +192,22 @@ test('a token that keeps a fee shows as drift between what it logs and what it d
   expect(await reconciliationReports(setting.database.db, ['fee_token'], new Date())).toMatchObject([
     { ok: false, drift: -1_000_000n },
   ])
+})
+
+test('a hash in capitals is the same hash: registered so, it names its payment, and a second order gets nothing for it', async () => {
+  const { chain, payer, database } = setting
+  const { id, amount } = await setting.order()
+  const other = await setting.order()
+  const hash = await chain.pay({ from: payer, amount })
+  const capitals = `0x${hash.slice(2).toUpperCase()}`
+  const caller = { accountId: setting.accountId, credential: { kind: 'session', id: 1n } } as const
+  expect(await registerHash(setting.orders, caller, id, capitals)).toMatchObject({ status: 'confirming' })
+  expect(await database.sql('select tx_hash from order_hashes where order_id = $1', [id])).toEqual([{ tx_hash: hash }])
+  await confirm()
+  expect(await orderOf(database, id)).toMatchObject({ status: 'completed', tx_hash: hash })
+  for (const form of [hash, capitals])
+    await expect(registerHash(setting.orders, caller, other.id, form)).rejects.toMatchObject({
+      code: 'tx_already_used',
+    })
+  expect(await outcome(other.id)).toEqual(untouched)
 })

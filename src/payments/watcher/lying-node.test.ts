@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type LyingNode, lyingNode, RpcError } from '../../../test/lying-node.ts'
 import { orderOf } from '../../../test/orders.ts'
+import { handMovedClock } from '../../../test/orders-fixture.ts'
 import { openSetting, type Setting } from '../../../test/payment-setting.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 
@@ -40,9 +41,7 @@ const isCompleted = async (id: string) => (await orderOf(setting.database, id)).
 const HEX = 16
 
 async function creditedOnlyWhenHealed(begin: () => void, expected: { unhealthy?: boolean } = {}): Promise<void> {
-  const { id, amount } = await setting.order({
-    amount: 12_000_000n + BigInt(Math.floor(Math.random() * 1e6)),
-  })
+  const { id, amount } = await setting.order()
   const before = (await setting.totals()).granted
   begin()
   const hash = await setting.chain.pay({ from: setting.payer, amount })
@@ -140,9 +139,7 @@ test.each(['hang', 'hang_in_body'] as const)(
     await setting.chain.pay({ from: setting.payer, amount })
     await setting.chain.mine(2)
     node.mode = mode
-    const startedAt = performance.now()
     await round.once()
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
     expect(round.status()).toMatchObject({
       healthy: false,
       trouble: expect.stringMatching(/did not answer within 3000 ms/),
@@ -212,12 +209,19 @@ test('a node that refuses wide ranges is asked for narrow ones, and the way is s
   expect(await isCompleted(id)).toBe(true)
 })
 
-test('a node that keeps failing is left alone for a while', async () => {
+test('a node that keeps failing is left alone for a while, and asked again after it', async () => {
   node.mode = 'too_many_requests'
-  const watching = setting.rounds({ urls: [setting.chain.rpcUrl, node.url] })
-  for (let tries = 0; tries < 6; tries += 1) await watching.once()
+  const clock = handMovedClock()
+  const watching = setting.rounds({ urls: [setting.chain.rpcUrl, node.url], clock })
+  for (let tries = 0; tries < 5; tries += 1) await watching.once()
   const before = node.requests
+  clock.by(999)
   await watching.once()
   expect(node.requests).toBe(before)
   expect(watching.status().trouble).toMatch(/left alone/)
+  clock.by(1)
+  node.mode = 'answer'
+  await watching.once()
+  expect(node.requests).toBeGreaterThan(before)
+  expect(watching.status()).toMatchObject({ healthy: true })
 })

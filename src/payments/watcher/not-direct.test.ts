@@ -185,3 +185,60 @@ test('bytes that a wallet appends to a plain transfer do not make it indirect', 
   await confirm()
   expect((await orderOf(setting.database, id)).status).toBe('completed')
 })
+
+/** What a wallet of the test signs by itself: the chain's own accounts sign nothing like it. */
+async function signed(id: string, transaction: { type: 'legacy' | 'eip7702'; chainId?: number }, amount: bigint) {
+  const { chain } = setting
+  const account = privateKeyToAccount(FIRST_KEY)
+  const nonce = Number(await chain.rpc('eth_getTransactionCount', setting.payer, 'latest'))
+  const common = {
+    to: chain.token as Hex,
+    data: transferCall(chain.recipient, amount) as Hex,
+    value: 0n,
+    gas: 200_000n,
+    nonce,
+  }
+  const raw =
+    transaction.type === 'legacy'
+      ? await account.signTransaction({
+          ...common,
+          type: 'legacy',
+          gasPrice: 10n ** 10n,
+          ...(transaction.chainId === undefined ? {} : { chainId: transaction.chainId }),
+        })
+      : await account.signTransaction({
+          ...common,
+          type: 'eip7702',
+          chainId: 31_337,
+          maxFeePerGas: 10n ** 10n,
+          maxPriorityFeePerGas: 10n ** 9n,
+          authorizationList: [
+            await account.signAuthorization({
+              address: (await deploy(batchAccount.bytecode)) as Hex,
+              chainId: 31_337,
+              nonce: nonce + 1,
+            }),
+          ],
+        })
+  const hash = String(await chain.rpc('eth_sendRawTransaction', raw))
+  await confirm()
+  return { hash, order: await orderOf(setting.database, id) }
+}
+
+test('a legacy transaction that is signed for this chain pays; one that is signed for any chain is reviewed', async () => {
+  const own = await setting.order()
+  const paid = await signed(own.id, { type: 'legacy', chainId: 31_337 }, own.amount)
+  expect(paid.order).toMatchObject({ status: 'completed', tx_hash: paid.hash })
+  const any = await setting.order()
+  const { order, hash } = await signed(any.id, { type: 'legacy' }, any.amount)
+  expect(order).toMatchObject({ status: 'review_required', review_reason: 'not_direct', tx_hash: hash, grant_id: null })
+  expect(await setting.transfer(hash)).toMatchObject({ note: 'its signature is not for this chain alone' })
+  await setting.database.sql(`update orders set status = 'expired' where id = $1`, [any.id])
+})
+
+test('a transaction that upgrades its account (EIP-7702) and calls the token itself is direct', async () => {
+  const { id, amount } = await setting.order()
+  const { order, hash } = await signed(id, { type: 'eip7702' }, amount)
+  expect(await setting.chain.rpc('eth_getTransactionByHash', hash)).toMatchObject({ type: '0x4' })
+  expect(order).toMatchObject({ status: 'completed', tx_hash: hash })
+})

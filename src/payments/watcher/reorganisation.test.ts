@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { watchedThrough } from '../../../test/chain.ts'
-import { orderOf } from '../../../test/orders.ts'
+import { orderOf, registeredHash } from '../../../test/orders.ts'
 import { openSetting, type Setting } from '../../../test/payment-setting.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { systemRandom } from '../../kernel/random.ts'
 import { auditLedger } from '../../ledger/audit.ts'
+import { decideOrder } from '../orders/review/service.ts'
 import { settleTransfers } from './settle.ts'
 import * as store from './store.ts'
 
@@ -31,6 +32,14 @@ const block = async (count = 1) => {
     await setting.chain.mine()
     await round.once()
   }
+}
+const balance = async () => {
+  const [row] = await setting.database.sql<{ posted: string; held: string; available: string }>(
+    `select coalesce(sum(posted_micro), 0) as posted, coalesce(sum(held_micro), 0) as held, account_available_micro($1) as available
+     from buckets where account_id = $1`,
+    [setting.accountId],
+  )
+  return { posted: BigInt(row?.posted ?? 0), held: BigInt(row?.held ?? 0), available: BigInt(row?.available ?? 0) }
 }
 /** Makes another branch of so many blocks, with transactions at a distance from where it begins. */
 const reorganise = (depth: number, transactions: readonly [raw: unknown, at: number][] = []) =>
@@ -76,8 +85,15 @@ test('after the credit: the order is reviewed, nothing is credited twice when th
   const signed = await raw(hash)
   expect((await order(id)).status).toBe('completed')
   const before = await setting.totals()
+  const funds = await balance()
   await reorganise(4)
   await block()
+  expect(await balance()).toEqual({
+    posted: funds.posted,
+    held: funds.held + amount,
+    available: funds.available - amount,
+  })
+  expect(await auditLedger(setting.database.db)).toEqual([])
   expect(await order(id)).toMatchObject({
     status: 'review_required',
     review_reason: 'reorged_after_credit',
@@ -91,8 +107,25 @@ test('after the credit: the order is reviewed, nothing is credited twice when th
     review_resolution: 'restored',
   })
   expect(await setting.totals()).toEqual(before)
+  expect(await balance()).toEqual(funds)
   await block(4)
   expect(await setting.transfer(hash)).toMatchObject({ state: 'final' })
+})
+
+test('that leaves a shorter chain is followed at once, and not taken for a node that lags', async () => {
+  const { id, amount } = await setting.order({ amount: 3_300_000_000n })
+  await block(3)
+  const hash = await setting.chain.pay({ from: setting.payer, amount })
+  await block()
+  const signed = await raw(hash)
+  expect(await order(id)).toMatchObject({ status: 'confirming', tx_hash: hash })
+  await setting.chain.rpc('anvil_rollback', 3)
+  await block()
+  expect(await order(id)).toMatchObject({ status: 'confirming', tx_hash: null })
+  expect(await setting.transfer(hash)).toMatchObject({ state: 'orphaned' })
+  await setting.chain.rpc('eth_sendRawTransaction', signed)
+  await block(4)
+  expect(await order(id)).toMatchObject({ status: 'completed', tx_hash: hash })
 })
 
 test('that drops a transaction for good lets another transfer of the payer pay the order', async () => {
@@ -146,17 +179,50 @@ test('the cursor moves only from the very block at which it was read, not from a
   expect(await move(here)).toBe(true)
 })
 
-test('deeper than is remembered stops the watcher, says so, and credits nothing', async () => {
+test('that takes a failed transaction away leaves its order to be paid, and one that fails on the new branch counts nothing', async () => {
   const { id, amount } = await setting.order()
+  const failed = await setting.chain.pay({ from: setting.payer, amount: amount + 10n ** 18n })
+  await registeredHash(setting.database, id, failed)
+  await block()
+  await reorganise(1)
   await block(2)
-  await setting.database.sql('delete from chain_blocks where number < (select block - 2 from chain_cursors)')
-  await reorganise(12)
-  await setting.chain.pay({ from: setting.payer, amount })
+  expect(await order(id)).toMatchObject({ status: 'confirming', tx_hash: null })
+  const hash = await setting.chain.pay({ from: setting.payer, amount })
   await block(3)
-  expect(round.status()).toMatchObject({
-    healthy: false,
-    stopped: true,
-    trouble: expect.stringMatching(/further back than is remembered/),
-  })
-  expect((await order(id)).status).toBe('pending')
+  expect(await order(id)).toMatchObject({ status: 'completed', tx_hash: hash })
+})
+
+test('that lets another transaction have the nonce of a credited one leaves the review to the operator, and takes back what is held', async () => {
+  const { id, amount } = await setting.order()
+  const hash = await setting.chain.pay({ from: setting.payer, amount })
+  await block(2)
+  const { nonce } = (await setting.chain.rpc('eth_getTransactionByHash', hash)) as { nonce: string }
+  expect((await order(id)).status).toBe('completed')
+  const funds = await balance()
+  await reorganise(3)
+  await setting.chain.send({ from: setting.payer, to: setting.payer, value: '0x0', nonce, gasPrice: '0x12a05f200' })
+  await block(6)
+  expect(await order(id)).toMatchObject({ status: 'review_required', review_reason: 'reorged_after_credit' })
+  const deps = { db: setting.database.db, clock: systemClock, aloneLimitMicro: 10n ** 12n }
+  const decided = await decideOrder(deps, id, { action: 'dismiss', reason: 'it never came back', operator: 'ann' })
+  expect(decided).toMatchObject({ outcome: 'done', takenMicro: amount })
+  expect(await balance()).toEqual({ posted: funds.posted - amount, held: 0n, available: funds.available - amount })
+  expect((await order(id)).status).toBe('expired')
+})
+
+test('that brings a transfer back after its order was closed leaves it to the operator as unmatched', async () => {
+  const { id, amount } = await setting.order()
+  const hash = await setting.chain.pay({ from: setting.payer, amount })
+  await block(2)
+  const signed = await raw(hash)
+  await reorganise(3)
+  await block()
+  const deps = { db: setting.database.db, clock: systemClock, aloneLimitMicro: 10n ** 12n }
+  await decideOrder(deps, id, { action: 'dismiss', reason: 'it never came back', operator: 'ann' })
+  const before = await setting.totals()
+  await setting.chain.rpc('eth_sendRawTransaction', signed)
+  await block(4)
+  expect(await setting.transfer(hash)).toMatchObject({ state: 'unmatched', order_id: null })
+  expect(await order(id)).toMatchObject({ status: 'expired' })
+  expect(await setting.totals()).toEqual(before)
 })

@@ -33,7 +33,7 @@ export async function startCursor(tx: Tx, chainId: bigint, block: Header, head: 
   await rememberBlock(tx, chainId, block)
 }
 
-/** Moves the cursor, if it still is where this process saw it. False: another process moved it, and nothing may be written. */
+/** Moves the cursor, if it still is where this process saw it. False: another process moved or stopped it, and nothing may be written. */
 export async function moveCursor(
   tx: Tx,
   from: KnownBlock,
@@ -47,11 +47,23 @@ export async function moveCursor(
     .where('chain_id', '=', chainId)
     .where('block', '=', from.number)
     .where('hash', '=', from.hash)
+    .where('stopped', 'is', null)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
 
-function headColumns(head: ReadHead) {
+/** Remembers why a chain is read no more, where it is. Every process reads it, until the cursor is moved. */
+export async function stopAt(db: Database, chainId: bigint, why: string): Promise<void> {
+  await db
+    .updateTable('chain_cursors')
+    .set({ stopped: why, stopped_at: sql<Date>`now()` })
+    .where('chain_id', '=', chainId)
+    .where('stopped', 'is', null)
+    .execute()
+}
+
+/** The columns of a cursor that say how deep its chain is. */
+export function headColumns(head: ReadHead) {
   return {
     head_block: head.latest,
     head_at: head.at,
@@ -123,10 +135,14 @@ export async function writeTransfers(
         amount: String(transfer.amount),
       })
       .onConflict((conflict) =>
-        conflict.columns(['chain_id', 'tx_hash', 'log_position']).doUpdateSet({
-          ...place,
-          state: sql<TransferState>`case when chain_transfers.resolved_at is not null then 'unmatched'::transfer_state else 'seen'::transfer_state end`,
-        }),
+        conflict
+          .columns(['chain_id', 'tx_hash', 'log_position'])
+          .doUpdateSet({
+            ...place,
+            state: sql<TransferState>`case when chain_transfers.resolved_at is not null then 'unmatched'::transfer_state else 'seen'::transfer_state end`,
+          })
+          // a backfill may find again what is known
+          .where('chain_transfers.state', '=', 'orphaned'),
       )
       .execute()
   }
@@ -200,6 +216,20 @@ export function lockTransfer(tx: Tx, seen: Transfer): Promise<Transfer | undefin
     .forUpdate()
     .skipLocked()
     .executeTakeFirst()
+}
+
+/**
+ * Whether a transfer is an x402 payment's: `credited` for one, or `open`, because one of exactly these terms is under way
+ * and says soon whether this is it. Such a transfer is no order's, and nobody has to look at it.
+ */
+export async function otherRail(tx: Tx, transfer: Transfer): Promise<'credited' | 'open' | undefined> {
+  const { rows } = await sql<{ credited: boolean }>`
+    select grant_id is not null as credited from x402_payments
+    where (chain_id = ${transfer.chain_id} and tx_hash = ${transfer.tx_hash} and log_position = ${transfer.log_position} and grant_id is not null)
+       or (chain_id = ${transfer.chain_id} and payer = ${transfer.payer} and token_address = ${transfer.token_address}
+         and recipient_address = ${transfer.recipient} and amount_micro = ${transfer.amount} and status in ('awaiting_settlement', 'pending'))
+    order by grant_id is not null desc limit 1`.execute(tx)
+  return rows[0] && (rows[0].credited ? 'credited' : 'open')
 }
 
 /** What becomes of a locked transfer. */

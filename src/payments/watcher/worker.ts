@@ -1,45 +1,14 @@
-import { NodesDisagree, RangeRefused } from '../../chains/chain.ts'
-import { someoneWaits } from '../orders/store.ts'
-import { candidateRound } from './candidates.ts'
-import { giveUpLost } from './deadlines.ts'
-import { joinTransfers } from './join.ts'
-import { reconcile } from './reconciliation/service.ts'
-import { BeyondMemory } from './rewind.ts'
-import { type Scanned, scanStep } from './scan.ts'
-import { settleTransfers } from './settle.ts'
-import * as store from './store.ts'
-import type { WatchedChain, WatcherDeps } from './watched.ts'
-
-/** How one chain is doing, for /readyz, metrics and the question whether orders may be made on it. */
-export interface ChainStatus {
-  readonly chainId: bigint
-  /** False while its nodes fail or disagree, and before the first round. */
-  readonly healthy: boolean
-  /** When a round last succeeded. */
-  readonly lastReadAt: Date | undefined
-  /** The time of the chain's head, as last seen: old when the chain stands still. */
-  readonly headAt: Date | undefined
-  /** Blocks that are still to be read. */
-  readonly behind: bigint
-  /** Why it is not healthy. Names no address. */
-  readonly trouble: string | undefined
-  /** Set for ever once the chain was reorganised deeper than is remembered. */
-  readonly stopped: boolean
-  /** Since start. */
-  readonly disagreements: number
-  readonly reorganisations: number
-  readonly credited: number
-}
+import * as leases from './lease/store.ts'
+import { chainRound, type RoundOptions } from './round.ts'
+import type { ChainStatus } from './status.ts'
+import type { WatchedChain } from './watched.ts'
 
 /** What `startWatcher` needs. */
-export interface WatcherOptions extends WatcherDeps {
+export interface WatcherOptions extends RoundOptions {
   readonly chains: readonly WatchedChain[]
   /** Milliseconds between rounds while somebody waits for a payment, and otherwise. */
   readonly busyMs: number
   readonly idleMs: number
-  /** Milliseconds between comparisons of what was received with what was credited. */
-  readonly reconcileMs: number
-  readonly onTrouble: (message: string, error: unknown) => void
 }
 
 /** A watcher that runs. */
@@ -51,19 +20,19 @@ export interface Watcher {
   stop(): Promise<void>
 }
 
-/** Blocks of one step: adapted to what nodes give. */
-const RANGE_MAX = 2_000n
-const RANGE_START = 500n
-const SUCCESSES_TO_GROW = 20
-/** Steps of one round, so that settling is never starved by a long way to catch up. */
-const STEPS_MAX = 100
+/** A round is over within this, or another process may begin one as well. */
+const ROUND_MS = 15_000
+/** How long a process may be late for its next round before another one takes over. */
+const LATE_MS = 5_000
 
 /**
- * Watches chains for payments until it is stopped. Any number of processes may do so at once: what they write
- * is decided by the rows they lock, so the fastest wins and the others find it done.
+ * Watches chains for payments until it is stopped. Any number of processes may do so: one of them reads a chain, the
+ * others follow what it finds, and one of those takes over when it is gone. That saves nodes from being asked twice
+ * and guards nothing: two that read at once are held apart by the rows they lock.
  */
 export function startWatcher(options: WatcherOptions): Watcher {
-  const rooms = options.chains.map((watched) => watchChain(options, watched))
+  const holder = options.random.uuid()
+  const rooms = options.chains.map((watched) => watchChain(options, watched, holder))
   return {
     wake: (chainId) => rooms.find((room) => room.status().chainId === chainId)?.wake(),
     status: () => rooms.map((room) => room.status()),
@@ -79,177 +48,79 @@ interface Room {
   stop(): Promise<void>
 }
 
-function watchChain(options: WatcherOptions, watched: WatchedChain): Room {
-  const round = chainRound(options, watched)
+function watchChain(options: WatcherOptions, watched: WatchedChain, holder: string): Room {
+  const turns = chainTurns(options, watched, holder)
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let wokenMeanwhile = false
   let stopped = false
-  const run = async () => {
-    const busy = await round.once()
+  const run = async (woken: boolean) => {
+    const waitMs = await turns.take(woken)
     if (stopped) return
-    const wait = wokenMeanwhile ? 0 : busy ? options.busyMs : options.idleMs
+    if (wokenMeanwhile) timer = setTimeout(() => start(true), 0)
+    else timer = setTimeout(() => start(false), waitMs)
     wokenMeanwhile = false
-    timer = setTimeout(start, wait)
   }
-  const start = () => {
+  const start = (woken: boolean) => {
     clearTimeout(timer)
-    running = run().finally(() => {
+    running = run(woken).finally(() => {
       running = undefined
     })
   }
-  start()
+  start(false)
   return {
     wake() {
       if (stopped) return
       if (running) wokenMeanwhile = true
-      else start()
+      else start(true)
     },
-    status: round.status,
+    status: turns.status,
     async stop() {
       stopped = true
       clearTimeout(timer)
       await running
+      await leases.release(options.db, BigInt(watched.chain.chainId), holder).catch(() => undefined)
     },
   }
 }
 
-/** The rounds of one chain. `once` never throws and says whether to come back soon. */
-export function chainRound(
-  options: Omit<WatcherOptions, 'chains' | 'busyMs' | 'idleMs'>,
+/** The turns of one process at one chain: a round when it is its to read, else a look at what the reader found. */
+function chainTurns(
+  { db, busyMs, idleMs, onTrouble, ...options }: WatcherOptions,
   watched: WatchedChain,
-): { once(): Promise<boolean>; status(): ChainStatus } {
+  holder: string,
+): { take(woken: boolean): Promise<number>; status(): ChainStatus } {
   const chainId = BigInt(watched.chain.chainId)
-  const candidates = candidateRound(options, watched)
-  const range = adaptiveRange()
-  const compare = comparison(options, watched)
-  let status = unread(chainId)
-  const onTrouble = (error: unknown) => {
-    const message = error instanceof Error ? error.message : 'unknown'
+  const round = chainRound({ ...options, db, onTrouble }, watched)
+  let status = round.status()
+  const follow = async () => {
+    const reader = await leases.lease(db, chainId)
+    if (!reader) return
     status = {
-      ...status,
-      trouble: message,
-      disagreements: status.disagreements + (error instanceof NodesDisagree ? 1 : 0),
+      ...round.status(),
+      healthy: reader.healthy && reader.stopped === null,
+      stopped: reader.stopped !== null,
+      trouble: reader.stopped ?? reader.trouble ?? undefined,
+      behind: reader.behind,
+      headAt: reader.head_at ?? undefined,
+      lastReadAt: reader.read_at ?? undefined,
     }
-    options.onTrouble(`the chain ${watched.chain.networkName} could not be read; it is tried again`, error)
-  }
-  const read = async () => {
-    const scanned = await catchUp(options, watched, range, () => {
-      status = { ...status, reorganisations: status.reorganisations + 1 }
-    })
-    await joinTransfers(options, watched, scanned.head)
-    const credited = await settleTransfers(options, watched, scanned.head, onTrouble)
-    await candidates(scanned.head, onTrouble)
-    // whoever is behind has not yet seen what may have been paid in time
-    if (scanned.behind === 0n) await giveUpLost(options, watched, scanned.head)
-    await store.finish(options.db, chainId, scanned.head.finalized)
-    await compare(scanned).catch(onTrouble)
-    status = {
-      ...status,
-      healthy: true,
-      trouble: undefined,
-      lastReadAt: options.clock.now(),
-      headAt: scanned.head.at,
-      behind: scanned.behind,
-      credited: status.credited + credited,
-    }
-    return scanned.behind > 0n
   }
   return {
     status: () => status,
-    async once() {
-      if (status.stopped) return false
-      try {
-        if (await read()) return true
-        return (await someoneWaits(options.db, chainId)) || (await store.transfersWait(options.db, chainId))
-      } catch (error) {
-        onTrouble(error)
-        status = { ...status, healthy: false, stopped: error instanceof BeyondMemory }
-        return true
+    /** Gives how long to wait for the next turn. Whoever is woken reads at once, and goes on reading: its payer waits. */
+    async take(woken) {
+      const mayRead = await leases.take(db, chainId, { holder, ms: ROUND_MS, anyway: woken }).catch(() => true)
+      if (!mayRead) {
+        await follow().catch((error: unknown) => onTrouble('what is found on a chain cannot be followed', error))
+        return busyMs
       }
+      const isBusy = await round.once()
+      status = { ...round.status(), reading: true }
+      const waitMs = isBusy ? busyMs : idleMs
+      // without the lease it goes on as well: the rows decide, not the lease
+      await leases.keep(db, status, { holder, ms: waitMs + LATE_MS }).catch(() => undefined)
+      return waitMs
     },
-  }
-}
-
-/**
- * Compares what was received with what is recorded, when it is time again and the chain was read to its head. A node
- * that lacks the balances of that block takes no payments down: the comparison goes stale, which is said.
- */
-function comparison(
-  options: Pick<WatcherOptions, 'db' | 'clock' | 'reconcileMs'>,
-  watched: WatchedChain,
-): (scanned: Scanned) => Promise<void> {
-  let comparedAtMs: number | undefined
-  return async ({ outcome, behind, head }) => {
-    const nowMs = options.clock.monotonicMs()
-    const isTime = comparedAtMs === undefined || nowMs - comparedAtMs >= options.reconcileMs
-    if (!isTime || outcome === 'overtaken' || behind > 0n) return
-    const cursor = await store.cursor(options.db, BigInt(watched.chain.chainId))
-    if (!cursor) return
-    // a comparison that fails waits for its next time like one that succeeds
-    comparedAtMs = nowMs
-    const at = { block: cursor.block, finalized: head.finalized }
-    for (const asset of watched.assets) await reconcile(options.db, watched.chain, asset, at)
-  }
-}
-
-function unread(chainId: bigint): ChainStatus {
-  return {
-    chainId,
-    healthy: false,
-    lastReadAt: undefined,
-    headAt: undefined,
-    behind: 0n,
-    trouble: 'not read yet',
-    stopped: false,
-    disagreements: 0,
-    reorganisations: 0,
-    credited: 0,
-  }
-}
-
-interface AdaptiveRange {
-  readonly now: bigint
-  refused(): boolean
-  succeeded(): void
-}
-
-/** Halves when a node wants less, and grows again after a while. `refused` is false when there is nothing left to halve. */
-function adaptiveRange(): AdaptiveRange {
-  let range = RANGE_START
-  let successes = 0
-  return {
-    get now() {
-      return range
-    },
-    refused() {
-      successes = 0
-      if (range === 1n) return false
-      range /= 2n
-      return true
-    },
-    succeeded() {
-      successes += 1
-      if (successes % SUCCESSES_TO_GROW === 0) range = range * 2n > RANGE_MAX ? RANGE_MAX : range * 2n
-    },
-  }
-}
-
-async function catchUp(
-  deps: WatcherDeps,
-  watched: WatchedChain,
-  range: AdaptiveRange,
-  onRewind: () => void,
-): Promise<Scanned> {
-  for (let step = 1; ; step += 1) {
-    try {
-      const scanned = await scanStep(deps, watched, range.now)
-      range.succeeded()
-      if (scanned.outcome === 'rewound') onRewind()
-      const goesOn = scanned.behind > 0n || scanned.outcome === 'rewound' || scanned.outcome === 'overtaken'
-      if (!goesOn || step >= STEPS_MAX) return scanned
-    } catch (error) {
-      if (!(error instanceof RangeRefused) || !range.refused()) throw error
-    }
   }
 }

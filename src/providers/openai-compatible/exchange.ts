@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type ChatAttempt, type ChatOutcome, usageFrom } from '../provider.ts'
+import { objectFrom, refusalByStatus, refusalInBody } from '../refusal.ts'
+import type { Scrubber } from '../scrubber.ts'
 import { PayloadStream } from './payload-stream.ts'
-import { objectFrom, refusalByStatus, refusalInBody } from './refusal.ts'
-import type { Scrubber } from './scrubber.ts'
 
 /** What one exchange needs to know. */
 export interface ExchangeOptions {

@@ -103,7 +103,7 @@ describe('nothing is owed', () => {
         await held.promise
         json(response, 200, ANSWER)
       },
-      { connections: 1, connectTimeoutMs: 50 },
+      { connections: 1, connectTimeoutMs: 1000 },
     )
     const first = ask(provider)
     expect(await ask(provider)).toMatchObject({

@@ -1,6 +1,6 @@
 import { request } from 'undici'
 import { type JsonObject, type Usage, usageFrom } from '../provider.ts'
-import { Scrubber } from './scrubber.ts'
+import { Scrubber } from '../scrubber.ts'
 
 /** Where a provider keeps its own record of a call. */
 export interface UsageLookupOptions {

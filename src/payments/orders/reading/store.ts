@@ -9,6 +9,8 @@ export type ReadOrder = Order & {
   /** The block of the transfer that is joined to it, while the canonical chain has it. */
   readonly block: bigint | null
   readonly head_block: bigint | null
+  /** What its review holds of the Credits that it gave. */
+  readonly review_held_micro: bigint | null
 }
 
 /** One move of an order, as its reader sees it. */
@@ -19,8 +21,9 @@ const shown = (db: Database | Tx) =>
     .selectFrom('orders')
     .innerJoin('accounts', 'accounts.id', 'orders.account_id')
     .leftJoin('chain_cursors', 'chain_cursors.chain_id', 'orders.chain_id')
+    .leftJoin('holds', 'holds.id', 'orders.review_hold_id')
     .selectAll('orders')
-    .select(['accounts.label as account_label', 'chain_cursors.head_block'])
+    .select(['accounts.label as account_label', 'chain_cursors.head_block', 'holds.reserve_micro as review_held_micro'])
     .select((eb) =>
       eb
         .selectFrom('chain_transfers')

@@ -19,9 +19,12 @@ export interface Decision {
   readonly refundTxHash?: string
 }
 
-/** `proposed`: another operator has to state the same decision before `until`. */
+/**
+ * `proposed`: another operator has to state the same decision before `until`. `takenMicro`: Credits that were given
+ * for a payment which left the chain, and that were taken back.
+ */
 export type Decided =
-  | { readonly outcome: 'done'; readonly creditMicro: bigint }
+  | { readonly outcome: 'done'; readonly creditMicro: bigint; readonly takenMicro?: bigint }
   | { readonly outcome: 'proposed'; readonly creditMicro: bigint; readonly until: Date }
 
 /** What is decided over, in microcredits: never more than what arrived is worth. */

@@ -207,7 +207,14 @@ describe('an order in review', () => {
     expect(await it.availableMicro(second.payer)).toBe(0n)
   })
 
-  test('keeps Credits that were given before its block was lost: crediting again gives nothing more', async () => {
+  /** A call of the payer that costs so much; says what became of its hold. */
+  async function spend(payer: bigint, micro: bigint): Promise<string> {
+    const held = await it.make.hold(await it.make.key(payer), micro)
+    if (held.status === 'reserved') await it.make.capture(held.id, micro)
+    return held.status
+  }
+  /** An order that got its Credits, and whose block was lost; so much of them was spent in between. */
+  async function reorganised(spentMicro = 0n) {
     const payer = await it.payer()
     const id = await it.order(payer)
     const key = await transfer(5_000_000n, id)
@@ -216,14 +223,76 @@ describe('an order in review', () => {
       lifecycle.see(tx, order, { txHash: key.txHash, attemptId: it.deps.random.uuid() }, at),
     )
     await it.locked(id, (tx, order) => lifecycle.settle(tx, order, key, at))
+    if (spentMicro > 0n) await spend(payer, spentMicro)
     await it.locked(id, (tx, order) => lifecycle.undo(tx, order, at))
+    // as the watcher leaves it: no block has the transfer
+    await database.sql(`update chain_transfers set state = 'orphaned' where tx_hash = $1`, [key.txHash])
+    return { payer, id }
+  }
+  const balanceOf = async (payer: bigint) => {
+    const [row] = await database.sql<{ posted: string; held: string }>(
+      'select sum(posted_micro) as posted, sum(held_micro) as held from buckets where account_id = $1',
+      [payer],
+    )
+    return { posted: BigInt(row?.posted ?? 0), held: BigInt(row?.held ?? 0), available: await it.availableMicro(payer) }
+  }
+
+  test('whose block was lost after the credit holds what is left of its Credits, and crediting gives it back, once', async () => {
+    const { payer, id } = await reorganised()
     expect(await read(payer, id)).toMatchObject({
       status: 'review_required',
-      review: { reason: 'reorged_after_credit' },
+      review: { reason: 'reorged_after_credit', held_micro: '5000000' },
     })
-    expect(await refusal(decideOrder(deps, id, by('ann', 'dismiss')))).toBe('order_completed')
-    await decideOrder(deps, id, by('ann', 'credit', { creditMicro: 1n }))
-    expect(await it.availableMicro(payer)).toBe(5_000_000n)
+    expect(await balanceOf(payer)).toEqual({ posted: 5_000_000n, held: 5_000_000n, available: 0n })
+    expect(await spend(payer, 1n)).toBe('insufficient_credits')
+    expect(await it.audit()).toEqual([])
+    expect(await decideOrder(deps, id, by('ann', 'credit', { creditMicro: 1n }))).toEqual({
+      outcome: 'done',
+      creditMicro: 5_000_000n,
+    })
+    expect(await balanceOf(payer)).toEqual({ posted: 5_000_000n, held: 0n, available: 5_000_000n })
+    expect(await read(payer, id)).toMatchObject({ status: 'completed', review: { held_micro: null } })
+    expect(await it.audit()).toEqual([])
+  })
+
+  test.each(['dismiss', 'refund'] as const)(
+    'whose block was lost after the credit gives its Credits up when the operator says %s: all that was not spent',
+    async (action) => {
+      const { payer, id } = await reorganised(2_000_000n)
+      expect(await balanceOf(payer)).toEqual({ posted: 3_000_000n, held: 3_000_000n, available: 0n })
+      expect(await decideOrder(deps, id, by('ann', action))).toMatchObject({ outcome: 'done', takenMicro: 3_000_000n })
+      expect(await balanceOf(payer)).toEqual({ posted: 0n, held: 0n, available: 0n })
+      expect((await read(payer, id)).status).toBe('expired')
+      expect(
+        await database.sql(
+          `select t.kind, t.amount_micro::int as amount, t.balance_after_micro::int as after from transfers t where account_id = $1 order by id desc limit 1`,
+          [payer],
+        ),
+      ).toEqual([{ kind: 'reversal', amount: 3_000_000, after: 0 }])
+      expect(await it.audit()).toEqual([])
+    },
+  )
+
+  test('whose Credits were all spent before its block was lost holds nothing and takes nothing', async () => {
+    const { payer, id } = await reorganised(5_000_000n)
+    expect((await read(payer, id)).review).toMatchObject({ reason: 'reorged_after_credit', held_micro: null })
+    expect(await decideOrder(deps, id, by('ann', 'dismiss'))).toMatchObject({ takenMicro: 0n })
+    expect(await it.audit()).toEqual([])
+  })
+
+  test('whose block was lost holds and frees its Credits once, however many decide and restore at once', async () => {
+    const { payer, id } = await reorganised()
+    const at = it.clock.now()
+    const work = [
+      ...Array.from({ length: 5 }, () => refusal(decideOrder(deps, id, by('ann', 'dismiss')))),
+      ...Array.from({ length: 5 }, () =>
+        it.locked(id, (tx, order) => lifecycle.restore(tx, order, at)).then((order) => order?.status ?? 'late'),
+      ),
+    ]
+    const outcomes = await Promise.all(work)
+    expect(outcomes.filter((outcome) => outcome === 'done' || outcome === 'completed')).toHaveLength(1)
+    const left = outcomes.includes('done') ? 0n : 5_000_000n
+    expect(await balanceOf(payer)).toEqual({ posted: left, held: 0n, available: left })
     expect(await it.audit()).toEqual([])
   })
 })

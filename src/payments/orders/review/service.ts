@@ -5,6 +5,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
 import * as crediting from '../crediting/store.ts'
+import { endHold } from '../lifecycle.ts'
 import { advance } from '../states.ts'
 import * as orders from '../store.ts'
 import { agreement } from './agreement.ts'
@@ -32,11 +33,6 @@ export async function decideOrder(deps: ReviewDeps, orderId: string, decision: D
     // Credits that were given before their block was lost are left as they are, whole
     const { creditMicro: _, ...rest } = decision
     const value = worthOf(order.received_micro ?? 0n, order.rate_ppm, order.grant_id === null ? decision : rest)
-    if (order.grant_id !== null && decision.action !== 'credit') {
-      throw new Fault('order_completed', {
-        message: `The Credits of order ${order.id} were given before its block was lost. Use credit to leave them with the account.`,
-      })
-    }
     const terms = termsOf(decision, value)
     const proposal = await store.newestProposal(tx, order)
     const agreed = agreement(
@@ -59,7 +55,7 @@ export async function decideOrder(deps: ReviewDeps, orderId: string, decision: D
       return { outcome: 'proposed', creditMicro: value, until: agreed.until }
     }
 
-    await resolveOrder(tx, order, transfer, {
+    const taken = await resolveOrder(tx, order, transfer, {
       decision,
       to,
       value,
@@ -67,7 +63,7 @@ export async function decideOrder(deps: ReviewDeps, orderId: string, decision: D
       proposedBy: agreed.proposedBy,
       now,
     })
-    return { outcome: 'done', creditMicro: value }
+    return { outcome: 'done', creditMicro: value, ...(taken === undefined ? {} : { takenMicro: taken }) }
   })
 }
 
@@ -82,13 +78,13 @@ interface Agreed {
   readonly now: Date
 }
 
-/** What an agreed decision does: Credits, the transfer, the attempt, the order, the notice, the audit log. */
+/** What an agreed decision does: Credits, the transfer, the attempt, the order, the notice, the audit log. Gives what was taken back. */
 async function resolveOrder(
   tx: Tx,
   order: orders.Order,
   transfer: store.Transfer | undefined,
   agreed: Agreed,
-): Promise<void> {
+): Promise<bigint | undefined> {
   const { decision, to, value, terms, proposedBy, now } = agreed
   let grantId = order.grant_id
   if (decision.action === 'credit' && grantId === null) {
@@ -104,10 +100,12 @@ async function resolveOrder(
       reason: `${actorOf(decision)}: ${decision.reason}`,
     })
   }
+  const taken = order.grant_id === null ? undefined : await takenBack(tx, order, decision)
   const data = {
     ...terms,
     reason: decision.reason,
     ...(proposedBy ? { proposed_by: proposedBy } : {}),
+    ...(taken === undefined ? {} : { taken_micro: String(taken) }),
   }
   if (transfer)
     await store.resolveTransfer(tx, keyOf(transfer), {
@@ -125,11 +123,23 @@ async function resolveOrder(
     change: {
       review_resolved_at: now,
       review_resolution: resolutions[decision.action],
+      review_hold_id: null,
       ...(decision.action === 'credit' ? { grant_id: grantId, completed_at: order.completed_at ?? now } : {}),
     },
   })
   if (decision.action === 'credit') await crediting.tell(tx, 'order.completed', moved, now)
   await record(tx, decision, order.id, data)
+  return taken
+}
+
+/**
+ * The Credits of an order were given before its block was lost. `credit` leaves them with the account; without it what
+ * is still held of them is taken back, and what was spent meanwhile is the operator's loss.
+ */
+async function takenBack(tx: Tx, order: orders.Order, decision: Decision): Promise<bigint | undefined> {
+  const take = decision.action !== 'credit'
+  const taken = await endHold(tx, order, { take, by: actorOf(decision), reason: decision.reason })
+  return take ? taken : undefined
 }
 
 /** Decides on a transfer that belongs to no order. Crediting names the account. */

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Database, Tx } from '../../../db/database.ts'
 import type { DB, JsonObject } from '../../../db/schema.ts'
 import type { Receipt } from '../crediting/store.ts'
@@ -28,6 +28,21 @@ export function unmatchedTransfers(db: Database, limit: number): Promise<Transfe
     .orderBy('block_at')
     .limit(limit)
     .execute()
+}
+
+/** How much waits for an operator: orders in review, and transfers without an order. */
+export async function queue(db: Database): Promise<{
+  readonly orders: number
+  readonly transfers: number
+  readonly oldestSeconds: number
+}> {
+  const { rows } = await sql<{ orders: number; transfers: number; oldest: number }>`
+    select o.n as orders, t.n as transfers, extract(epoch from greatest(interval '0', now() - least(o.since, t.since)))::float8 as oldest
+    from (select count(*)::int as n, coalesce(min(review_opened_at), now()) as since from orders where status = 'review_required') o,
+         (select count(*)::int as n, coalesce(min(block_at), now()) as since
+          from chain_transfers where state = 'unmatched' and resolved_at is null) t`.execute(db)
+  const { orders = 0, transfers = 0, oldest = 0 } = rows[0] ?? {}
+  return { orders, transfers, oldestSeconds: oldest }
 }
 
 /** The transfer that an order is in review for: the one whose hash it names, while the chain has it. */

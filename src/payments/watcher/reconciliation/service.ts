@@ -36,7 +36,7 @@ export async function reconcile(
 ): Promise<void> {
   const { assetId, tokenAddress: token } = asset
   const recipients = [asset.recipientAddress, ...asset.retiredRecipients]
-  const base = await store.base(db, assetId, at.finalized)
+  const base = await store.base(db, { assetId, chainId: BigInt(asset.chainId), recipients }, at.finalized)
   if (base && base.block > at.block) return
   const balance = await askAgreed(chain, `what is held of ${assetId}`, async (node) => {
     const held = await Promise.all(recipients.map((recipient) => node.balance(token, recipient, at.block)))
@@ -54,7 +54,7 @@ export async function reconcile(
       BigInt(base.balance) +
       (await sentOn(chain, { token, recipients, fromBlock: base.block + 1n, toBlock: at.block }))
     : recorded.credited + recorded.unmatched
-  await store.insert(db, { assetId, block: at.block, balance, received, ...recorded })
+  await store.insert(db, { assetId, recipients, block: at.block, balance, received, ...recorded })
 }
 
 async function sentOn(

@@ -11,26 +11,34 @@ export interface Recorded {
   readonly unmatched: bigint
 }
 
-/** The comparison to go on from: the newest that no reorganisation can reach, else the first. */
-export async function base(db: Database, assetId: string, finalized: bigint): Promise<Reconciliation | undefined> {
-  const settled = await db
+/**
+ * The comparison to go on from: the newest that no reorganisation can reach, else the first. One of other recipients
+ * is none, and neither is one above the block that an operator went back to.
+ */
+export async function base(
+  db: Database,
+  of: { readonly assetId: string; readonly chainId: bigint; readonly recipients: readonly string[] },
+  finalized: bigint,
+): Promise<Reconciliation | undefined> {
+  const usable = db
     .selectFrom('reconciliations')
-    .selectAll()
-    .where('asset_id', '=', assetId)
-    .where('block', '<=', finalized)
+    .selectAll('reconciliations')
+    .leftJoin('chain_cursors', (join) => join.on('chain_cursors.chain_id', '=', of.chainId))
+    .where('asset_id', '=', of.assetId)
+    .where((eb) => eb.or([eb('recipients', '=', joined(of.recipients)), eb('recipients', 'is', null)]))
+    .where((eb) =>
+      eb.or([
+        eb('rewound_to', 'is', null),
+        eb('reconciliations.block', '<=', eb.ref('rewound_to')),
+        eb('reconciliations.at', '>', eb.ref('rewound_at')),
+      ]),
+    )
+  const settled = await usable
+    .where('reconciliations.block', '<=', finalized)
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst()
-  return (
-    settled ??
-    db
-      .selectFrom('reconciliations')
-      .selectAll()
-      .where('asset_id', '=', assetId)
-      .orderBy('id')
-      .limit(1)
-      .executeTakeFirst()
-  )
+  return settled ?? usable.orderBy('id').limit(1).executeTakeFirst()
 }
 
 /** The newest comparison of each asset. */
@@ -64,12 +72,13 @@ export async function recorded(
 /** Keeps a comparison. */
 export async function insert(
   db: Database,
-  row: { assetId: string; block: bigint; balance: bigint; received: bigint } & Recorded,
+  row: { assetId: string; recipients: readonly string[]; block: bigint; balance: bigint; received: bigint } & Recorded,
 ): Promise<void> {
   await db
     .insertInto('reconciliations')
     .values({
       asset_id: row.assetId,
+      recipients: joined(row.recipients),
       block: row.block,
       balance: String(row.balance),
       received: String(row.received),
@@ -79,3 +88,5 @@ export async function insert(
     })
     .execute()
 }
+
+const joined = (recipients: readonly string[]): string => recipients.toSorted().join(' ')

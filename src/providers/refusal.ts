@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ChatOutcome, JsonObject } from '../provider.ts'
+import type { ChatOutcome, JsonObject } from './provider.ts'
 import type { Scrubber } from './scrubber.ts'
 
 type Refused = Extract<ChatOutcome, { kind: 'refused' }>
