@@ -5,20 +5,45 @@ import { listSettlements } from '../src/billing/settlements/service.ts'
 import type { Caller } from '../src/kernel/caller.ts'
 import { auditRecent } from '../src/ledger/audit.ts'
 import { type Economy, once } from './database.ts'
-import type { Measured, Tools } from './scenario.ts'
+import type { Measured, Scenario, Tools } from './scenario.ts'
 import { median } from './statistics.ts'
 
 /** Calls that a small ledger has, and settlements that each of the ledgers has: some pages of either. */
-export const SMALL_ROWS = 200
+const SMALL_ROWS = 200
 const SETTLEMENTS = 120
 const PAGE = 50
 /** Pages of either kind for each audit. */
 const READS = 50
 /** Calls that are new in an audited increment. */
-export const NEW_CALLS = 1000
+const NEW_CALLS = 1000
+
+/** What is read from a ledger without a server: pages that people open, and the audit of what is new. */
+export const reading: Scenario = {
+  name: 'reading',
+  title: `A page of a statement, a page of settlements, the audit of ${NEW_CALLS} new calls, one after another: a ledger of ${SMALL_ROWS} calls, or a full one`,
+  profile: 'mock-0ms',
+  stream: false,
+  prepare: prepareReading,
+  contenders: [
+    { name: 'empty', side: 'farebox', accounts: 1, history: SMALL_ROWS },
+    { name: 'full', side: 'farebox', accounts: 1, history: true },
+  ],
+  columns: ['statement p50 ms', 'settlements p50 ms', 'audit p50 ms'],
+  measure: measureReading,
+  goals: ['statement', 'settlements', 'audit'].map((what) => ({
+    what: `${what}, full / empty`,
+    value: ({ full, empty }) => {
+      const [over, under] = [full?.[`${what} p50 ms`], empty?.[`${what} p50 ms`]]
+      return over === undefined || under === undefined ? undefined : over / under
+    },
+    bound: { atMost: 1.2 },
+    judgedBy: 'median',
+    unit: '',
+  })),
+}
 
 /** Gives the first account settlements to list, and starts audits of increments from here. */
-export async function prepareReading(economy: Economy): Promise<void> {
+async function prepareReading(economy: Economy): Promise<void> {
   const caller = await firstCaller(economy)
   await reserve(economy, caller, SETTLEMENTS, 'open', (id) => [{ operation: 'unknown', id, reason: 'benchmark' }])
   await once(
@@ -30,7 +55,7 @@ export async function prepareReading(economy: Economy): Promise<void> {
 }
 
 /** Reads and audits in turn, again and again, so that a slow second meets all three. */
-export async function measureReading({ economy, seconds }: Tools): Promise<Measured> {
+async function measureReading({ economy, seconds }: Tools): Promise<Measured> {
   if (!economy) throw new Error('there is no ledger to read')
   const caller = await firstCaller(economy)
   const times = { statement: [] as number[], settlements: [] as number[], audit: [] as number[] }

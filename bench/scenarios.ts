@@ -1,7 +1,7 @@
 import { residentMb } from './child.ts'
 import { measureFirstToken, measureLatency, measureStreams } from './clients.ts'
 import { measurePolls } from './polls.ts'
-import { measureReading, NEW_CALLS, prepareReading, SMALL_ROWS } from './reading.ts'
+import { reading } from './reading.ts'
 import type { Contender, Goal, Measured, Scenario, SideName, Tools } from './scenario.ts'
 
 const CONNECTIONS = 64
@@ -212,26 +212,7 @@ export const scenarios: readonly Scenario[] = [
       },
     ],
   },
-  {
-    name: 'reading',
-    title: `A page of a statement, a page of settlements, the audit of ${NEW_CALLS} new calls, one after another: a ledger of ${SMALL_ROWS} calls, or a full one`,
-    profile: 'mock-0ms',
-    stream: false,
-    prepare: prepareReading,
-    contenders: [
-      { name: 'empty', side: 'farebox', accounts: 1, history: SMALL_ROWS },
-      { name: 'full', side: 'farebox', accounts: 1, history: true },
-    ],
-    columns: ['statement p50 ms', 'settlements p50 ms', 'audit p50 ms'],
-    measure: measureReading,
-    goals: ['statement', 'settlements', 'audit'].map((what) => ({
-      what: `${what}, full / empty`,
-      value: ratio(`${what} p50 ms`, 'full', 'empty'),
-      bound: { atMost: 1.2 },
-      judgedBy: 'median',
-      unit: '',
-    })),
-  },
+  reading,
   {
     name: 'watcher',
     title: `Plain calls, ${CONNECTIONS} connections: nobody pays, or a payment a second is watched for and credited`,

@@ -1,5 +1,5 @@
 import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
-import { rollUpUsage } from '../billing/usage/roll-up/service.ts'
+import { closedHour, rollUpUsage } from '../billing/usage/roll-up/service.ts'
 import type { Database } from '../db/database.ts'
 import { auditLedger, auditRecent } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
@@ -71,7 +71,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   running.add(first)
   every(everyMs.usedKeys, 'noting when keys were used', deps.flushUsedKeys)
   every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
-  every(everyMs.usage, 'summing the usage of closed hours', () => rollUpUsage(deps.db))
+  every(everyMs.usage, 'summing the usage of closed hours', async () => rollUpUsage(deps.db, await closedHour(deps.db)))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)

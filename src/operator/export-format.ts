@@ -23,7 +23,7 @@ export type Content = { readonly line: 'head' | 'account' | 'movement' | 'closin
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /** The check of a line: by it a changed line is told from its neighbours. What proves the file is the chain. */
-export const checkOf = (body: string): string => sha256(body).slice(0, 16)
+const checkOf = (body: string): string => sha256(body).slice(0, 16)
 
 /** A line as it is written, with its check as last field. */
 export function withCheck(value: Readonly<Record<string, unknown>>): string {

@@ -62,6 +62,14 @@ export interface Lived {
   readonly end: number
 }
 
+/** The accounts of a history, and the ids of the calls that it has made so far. */
+interface World {
+  readonly owner: number
+  readonly rival: number
+  readonly agent: number
+  readonly holds: number[]
+}
+
 /**
  * Runs the `nth` history as the ledger would, in one exchange with the database, then spreads its rows over two days,
  * some of the movements out of order: a transaction that waited for its lock is stamped before the one that it waited
@@ -69,85 +77,9 @@ export interface Lived {
  */
 export async function live(database: TestDatabase, nth: number, history: readonly Step[]): Promise<Lived> {
   const base = nth * 3
-  const [owner, rival, agent] = [base + 1, base + 2, base + 3]
+  const world: World = { owner: base + 1, rival: base + 2, agent: base + 3, holds: [] }
+  const { owner, rival, agent } = world
   const start = FIRST_ERA + nth * ERA_MS
-  const holds: number[] = []
-  const apply = (operation: object) => `select * from ledger_apply('${JSON.stringify([operation])}')`
-  const sentences = (step: Step, index: number): string[] => {
-    const who = [owner, rival][step.who] ?? agent
-    const picked = holds[step.which % Math.max(holds.length, 1)] ?? 0
-    const hold = nth * 1000 + index + 1
-    const reserve = () => {
-      holds.push(hold)
-      return apply({
-        operation: 'reserve',
-        id: hold,
-        request_id: `req_${hold}`,
-        actor_account_id: who,
-        credential_kind: 'api_key',
-        credential_id: who,
-        wanted_micro: step.amount,
-        minimum_micro: 1,
-        category: 'chat',
-        subject: step.bucket,
-        process_id: 1,
-      })
-    }
-    const capture = (id: number, actual: number, outcome: string) =>
-      apply({
-        operation: 'capture',
-        id,
-        actual_micro: actual,
-        outcome,
-        usage: { input_tokens: step.part, output_tokens: 2 },
-      })
-    const within = Math.floor((step.amount * step.part) / 200)
-    switch (step.kind) {
-      case 'grant':
-      case 'expiring':
-        return [
-          `select * from ledger_grant('operator', 'history ${hold}', ${who}, '${step.bucket}', ${step.amount * 3}, ${step.kind === 'expiring' ? `'2900-01-01'` : 'null'}, 'a test', 'operator:test')`,
-        ]
-      case 'capture':
-        return [reserve(), capture(hold, within, 'success')]
-      case 'fail':
-        return [reserve(), capture(hold, within, 'failed')]
-      case 'above':
-        return [reserve(), capture(hold, step.amount + step.part, step.part % 2 ? 'success' : 'failed')]
-      case 'release':
-        return [reserve(), apply({ operation: 'void', id: hold, actual_micro: 0, outcome: 'failed' })]
-      case 'unknown':
-        return [reserve(), apply({ operation: 'unknown', id: hold, reason: 'a test' })]
-      case 'open':
-        return [reserve()]
-      case 'late':
-        return [capture(picked, within % 50, 'failed')]
-      case 'authorize':
-        return [owner, rival, agent].map((by) => `select * from ledger_authorize(${picked}, ${by})`)
-      case 'refund':
-        return [owner, rival, agent].map((by) => `select * from ledger_refund(${picked}, ${by}, 'a test')`)
-      case 'expire':
-        return [
-          `update buckets set expires_at = now() - interval '1 second' where account_id = ${who} and expires_at > '2899-01-01'`,
-          `select ledger_expire(${who})`,
-        ]
-      case 'reorganise': {
-        // the payment of a grant is in doubt: what is left of it is held, and given back or taken
-        return [
-          `select ledger_end_grant_hold(h.hold_id, g.id, ${step.part % 2 === 0}, 'operator:test', 'a test')
-           from (select max(id) as id from credit_grants where account_id = ${who} having count(*) > 0) g
-           cross join lateral ledger_hold_grant(g.id) h where h.hold_id is not null`,
-        ]
-      }
-      case 'relink': {
-        const to = step.part % 2 ? owner : rival
-        return [
-          `update agent_links set owner_account_id = ${to} where agent_account_id = ${agent}`,
-          `update accounts set family_id = ${to} where id = ${agent}`,
-        ]
-      }
-    }
-  }
   await database.sql(
     [
       // ids that the ledger takes itself are above those that are chosen here
@@ -158,7 +90,10 @@ export async function live(database: TestDatabase, nth: number, history: readonl
       `insert into api_keys (id, account_id, secret_hash, prefix, last4) overriding system value
         select id, id, convert_to('history ' || id, 'utf8'), 'fbx_', '' from accounts where id in (${owner}, ${rival}, ${agent})`,
       `insert into agent_links (agent_account_id, owner_account_id, billing_mode) values (${agent}, ${owner}, 'self_then_owner')`,
-      ...history.flatMap(sentences),
+      ...history.flatMap((step, index) => {
+        const hold = nth * 1000 + index + 1
+        return callOf(world, step, hold) ?? deedOf(world, step, hold)
+      }),
     ].join(';\n'),
   )
   const end = await spread(database, { accounts: [owner, rival, agent], firstHold: nth * 1000, start, history })
@@ -169,6 +104,92 @@ export async function live(database: TestDatabase, nth: number, history: readonl
     })),
     start,
     end,
+  }
+}
+
+const whoOf = ({ owner, rival, agent }: World, step: Step): number => [owner, rival][step.who] ?? agent
+const apply = (operation: object): string => `select * from ledger_apply('${JSON.stringify([operation])}')`
+
+/** A call and its end as statements; undefined for other steps. */
+function callOf(world: World, step: Step, hold: number): string[] | undefined {
+  const who = whoOf(world, step)
+  const reserve = apply({
+    operation: 'reserve',
+    id: hold,
+    request_id: `req_${hold}`,
+    actor_account_id: who,
+    credential_kind: 'api_key',
+    credential_id: who,
+    wanted_micro: step.amount,
+    minimum_micro: 1,
+    category: 'chat',
+    subject: step.bucket,
+    process_id: 1,
+  })
+  const usage = { input_tokens: step.part, output_tokens: 2 }
+  const capture = (actual: number, outcome: string) =>
+    apply({ operation: 'capture', id: hold, actual_micro: actual, outcome, usage })
+  const within = Math.floor((step.amount * step.part) / 200)
+  const ends: Partial<Record<Step['kind'], string[]>> = {
+    capture: [capture(within, 'success')],
+    fail: [capture(within, 'failed')],
+    above: [capture(step.amount + step.part, step.part % 2 ? 'success' : 'failed')],
+    release: [apply({ operation: 'void', id: hold, actual_micro: 0, outcome: 'failed' })],
+    unknown: [apply({ operation: 'unknown', id: hold, reason: 'a test' })],
+    open: [],
+  }
+  const end = ends[step.kind]
+  if (!end) return undefined
+  world.holds.push(hold)
+  return [reserve, ...end]
+}
+
+/** What else happens, as statements. `n` names it. */
+function deedOf(world: World, step: Step, n: number): string[] {
+  const { owner, rival, agent, holds } = world
+  const who = whoOf(world, step)
+  const picked = holds[step.which % Math.max(holds.length, 1)] ?? 0
+  switch (step.kind) {
+    case 'grant':
+    case 'expiring':
+      return [
+        `select * from ledger_grant('operator', 'history ${n}', ${who}, '${step.bucket}', ${step.amount * 3}, ${step.kind === 'expiring' ? `'2900-01-01'` : 'null'}, 'a test', 'operator:test')`,
+      ]
+    case 'late':
+      return [
+        apply({
+          operation: 'capture',
+          id: picked,
+          actual_micro: step.part % 50,
+          outcome: 'failed',
+          usage: { input_tokens: 1, output_tokens: 2 },
+        }),
+      ]
+    case 'authorize':
+      return [owner, rival, agent].map((by) => `select * from ledger_authorize(${picked}, ${by})`)
+    case 'refund':
+      return [owner, rival, agent].map((by) => `select * from ledger_refund(${picked}, ${by}, 'a test')`)
+    case 'expire':
+      return [
+        `update buckets set expires_at = now() - interval '1 second' where account_id = ${who} and expires_at > '2899-01-01'`,
+        `select ledger_expire(${who})`,
+      ]
+    case 'reorganise':
+      // the payment of a grant is in doubt: what is left of it is held, and given back or taken
+      return [
+        `select ledger_end_grant_hold(h.hold_id, g.id, ${step.part % 2 === 0}, 'operator:test', 'a test')
+         from (select max(id) as id from credit_grants where account_id = ${who} having count(*) > 0) g
+         cross join lateral ledger_hold_grant(g.id) h where h.hold_id is not null`,
+      ]
+    case 'relink': {
+      const to = step.part % 2 ? owner : rival
+      return [
+        `update agent_links set owner_account_id = ${to} where agent_account_id = ${agent}`,
+        `update accounts set family_id = ${to} where id = ${agent}`,
+      ]
+    }
+    default:
+      return []
   }
 }
 

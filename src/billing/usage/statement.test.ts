@@ -7,7 +7,7 @@ import { systemClock } from '../../kernel/clock.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import { creditRoutes } from '../credits/routes.ts'
 import { type Lived, live, steps } from './histories.fixture.ts'
-import { rollUpUntil } from './roll-up/service.ts'
+import { rollUpUsage } from './roll-up/service.ts'
 import { usageRoutes } from './routes.ts'
 
 /** How many histories are lived: `npm run test:statements` asks for 10,000. */
@@ -168,7 +168,7 @@ test('opening and movements make closing on every page and over every range, in 
         const before = []
         for (const ask of asked) before.push({ ...(await ask()), request_id: '' })
         for (const until of [rolled, lived.end + 3_600_000]) {
-          await rollUpUntil(database.db, new Date(until))
+          await rollUpUsage(database.db, new Date(until))
           for (const [index, ask] of asked.entries())
             expect({ ...(await ask()), request_id: '' }).toEqual(before[index])
         }

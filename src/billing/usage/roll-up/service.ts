@@ -5,18 +5,18 @@ const HOUR_MS = 3_600_000
 /** What a roll-up may take: it reads whole hours of all accounts, and nobody waits for it. */
 const STATEMENT_TIMEOUT_MS = 600_000
 
-/**
- * Sums the usage of closed hours, so that reading it costs hours and not calls. Exact: an hour is rolled up once, when
- * nothing can be stamped in it any more, and what is read later adds only what no roll-up has (`usage`). Any number of
- * processes may run it. Gives how many hours it was behind and no longer is.
- */
-export async function rollUpUsage(db: Database): Promise<number> {
+/** The last whole hour that is closed: nothing can be stamped before it any more. */
+export async function closedHour(db: Database): Promise<Date> {
   const closed = await store.closeTime(db)
-  return rollUpUntil(db, new Date(Math.floor(closed.getTime() / HOUR_MS) * HOUR_MS))
+  return new Date(Math.floor(closed.getTime() / HOUR_MS) * HOUR_MS)
 }
 
-/** Rolls up to a moment that must be closed, a day in each transaction. */
-export async function rollUpUntil(db: Database, until: Date): Promise<number> {
+/**
+ * Sums the usage before `until`, which must be closed, so that reading it costs hours and not calls: a day in each
+ * transaction. Exact: a moment is rolled up once, when nothing can be stamped in it any more, and what is read later adds
+ * only what no roll-up has (`usage`). Any number of processes may run it. Gives how many hours it was behind.
+ */
+export async function rollUpUsage(db: Database, until: Date): Promise<number> {
   for (let hours = 0; ; ) {
     const rolled = await rollUpOnce(db, until)
     if (rolled === undefined) return hours
