@@ -99,17 +99,22 @@ function upkeepOf(
   { deleteExpired = async () => 0 }: Partial<OpenedMediaParts>,
 ): ReturnType<typeof startUpkeep> {
   const { clock, logger, host, isRunning } = core.around
+  // what the last whole audit found, and the increments since
+  let count = 0
+  const audited = (before: number, findings: readonly unknown[]) => {
+    count = before + findings.length
+    core.metrics.audited(count, clock.now().getTime() / 1000)
+    if (findings.length > 0)
+      logger.error({ findings: findings.slice(0, 20), count }, 'the ledger audit found differences')
+  }
   return startUpkeep({
     ...core,
     host,
     isRunning,
     flushUsedKeys: core.authenticator.flushUsed,
     deleteExpiredResults: deleteExpired,
-    onAudit(findings) {
-      core.metrics.audited(findings.length, clock.now().getTime() / 1000)
-      if (findings.length > 0)
-        logger.error({ findings: findings.slice(0, 20), count: findings.length }, 'the ledger audit found differences')
-    },
+    onAudit: (findings) => audited(0, findings),
+    onRecentAudit: (findings) => audited(count, findings),
   })
 }
 

@@ -88,7 +88,7 @@ function ledgerMetrics(registry: Registry): Counting<'flushed' | 'audited'> {
   })
   const findings = new Gauge({
     name: 'farebox_ledger_audit_findings',
-    help: 'Rows of the last ledger audit: must be 0',
+    help: 'Rows of the last whole ledger audit and of what was audited since: must be 0',
     registers,
   })
   const auditedAt = new Gauge({
