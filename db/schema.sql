@@ -197,6 +197,7 @@ create table axon_claims (
   credited_micro microcredits,
   completed_at timestamp with time zone,
   review_opened_at timestamp with time zone,
+  review_hold_id bigint,
   constraint axon_claims_pkey PRIMARY KEY (id),
   constraint axon_claims_account_id_chain_id_tx_hash_key UNIQUE (account_id, chain_id, tx_hash),
   constraint axon_claims_grant_id_key UNIQUE (grant_id),
@@ -993,7 +994,7 @@ create table tasks (
   constraint tasks_hold_id_key UNIQUE (hold_id),
   constraint tasks_request_id_key UNIQUE (request_id),
   constraint tasks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
-  constraint tasks_outbox_id_fkey FOREIGN KEY (outbox_id) REFERENCES outbox(id),
+  constraint tasks_outbox_id_fkey FOREIGN KEY (outbox_id) REFERENCES outbox(id) ON DELETE SET NULL,
   constraint tasks_check CHECK (((completed_at IS NULL) = (state = ANY (ARRAY['waiting'::task_state, 'queuing'::task_state, 'generating'::task_state])))),
   constraint tasks_check1 CHECK (((completed_at IS NULL) OR (state = end_state))),
   constraint tasks_end_state_check CHECK ((end_state = ANY (ARRAY['success'::task_state, 'fail'::task_state, 'canceled'::task_state]))),
@@ -1003,6 +1004,8 @@ create table tasks (
 CREATE INDEX tasks_account ON tasks USING btree (account_id, id) WHERE held;
 CREATE INDEX tasks_due ON tasks USING btree (due_at) WHERE completed_at IS NULL;
 CREATE INDEX tasks_leased ON tasks USING btree (lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX tasks_outbox ON tasks USING btree (outbox_id) WHERE outbox_id IS NOT NULL;
+CREATE INDEX tasks_with_request ON tasks USING btree (completed_at) WHERE completed_at IS NOT NULL AND request <> '{}'::jsonb;
 
 create table transfers (
   id bigint generated always as identity not null,

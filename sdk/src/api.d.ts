@@ -11497,10 +11497,13 @@ export interface operations {
                         webhook_delivery: {
                             url?: string;
                             /**
-                             * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                             * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                              * @enum {unknown}
                              */
-                            status?: "waiting" | "pending" | "sent";
+                            status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                            attempts?: number;
+                            last_attempt_at?: number | null;
+                            last_status?: number | null;
                         };
                     };
                 };
@@ -11681,10 +11684,13 @@ export interface operations {
                             webhook_delivery: {
                                 url?: string;
                                 /**
-                                 * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                                 * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                                  * @enum {unknown}
                                  */
-                                status?: "waiting" | "pending" | "sent";
+                                status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                                attempts?: number;
+                                last_attempt_at?: number | null;
+                                last_status?: number | null;
                             };
                         }[];
                         /** @description Empty at the end */
@@ -11838,10 +11844,13 @@ export interface operations {
                         webhook_delivery: {
                             url?: string;
                             /**
-                             * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                             * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                              * @enum {unknown}
                              */
-                            status?: "waiting" | "pending" | "sent";
+                            status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                            attempts?: number;
+                            last_attempt_at?: number | null;
+                            last_status?: number | null;
                         };
                     };
                 };

@@ -127,17 +127,21 @@ export interface TaskDelivery {
   readonly lastStatus: number | undefined
 }
 
-/** The delivery of a finished task to its own URL; undefined before it is finished, and when it has none. */
-export async function taskDelivery(
+/** The deliveries of finished tasks to their own URLs, by task id: without tasks that have none, or none yet. */
+export async function taskDeliveries(
   { db }: Pick<DeliveryDeps, 'db'>,
-  taskId: string,
-): Promise<TaskDelivery | undefined> {
-  const row = await store.ofTask(db, taskId)
-  if (!row) return undefined
-  return {
-    status: row.state === 'canceled' ? 'failed' : row.state,
-    attempts: row.attempts,
-    lastAttemptAt: row.last_attempt_at ?? undefined,
-    lastStatus: row.last_status ?? undefined,
-  }
+  taskIds: readonly string[],
+): Promise<Map<string, TaskDelivery>> {
+  const rows = taskIds.length === 0 ? [] : await store.ofTasks(db, taskIds)
+  return new Map(
+    rows.map((row) => [
+      row.task_id,
+      {
+        status: row.state === 'canceled' ? 'failed' : row.state,
+        attempts: row.attempts,
+        lastAttemptAt: row.last_attempt_at ?? undefined,
+        lastStatus: row.last_status ?? undefined,
+      },
+    ]),
+  )
 }
