@@ -1,8 +1,10 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, readAnswer, startTestApp, type TestApp, until } from '../../../test/app.ts'
+import { ledgerFixture } from '../../../test/ledger-fixture.ts'
 import { MEDIA_MODELS, scriptedMedia } from '../../../test/tasks/media.ts'
 import { answering, type Receiver, startReceiver, verified } from '../../../test/webhook-setting.ts'
+import type { MediaEnd } from '../../providers/media.ts'
 import { forgetOld } from '../../webhooks/sending/outbox/service.ts'
 
 const DAY_MS = 86_400_000
@@ -12,19 +14,25 @@ let receiver: Receiver
 let token: string
 let secret: string
 
-beforeAll(async () => {
-  media.mock.eager = true
-  receiver = await startReceiver()
-  app = await startTestApp({ mediaModels: MEDIA_MODELS, media: media.parts })
+/** Somebody who signed in, with a thousand pictures' worth of Credits. */
+async function signedIn(): Promise<{ token: string; accountId: bigint }> {
   const wallet = privateKeyToAccount(generatePrivateKey())
   const challenge = await app.post('/v1/auth/challenge', { wallet_address: wallet.address })
   const { json } = await app.post('/v1/auth/verify', {
     challenge_id: challenge.json.challenge_id,
     signature: await wallet.signMessage({ message: String(challenge.json.message) }),
   })
-  token = (json.tokens as { access_token: string }).access_token
   const [account] = await app.database.sql<{ id: string }>('select max(id) as id from accounts')
-  await app.topUp({ accountId: BigInt(account?.id ?? 0), keyId: 0n, key: '' }, 1_000_000n)
+  const accountId = BigInt(account?.id ?? 0)
+  await app.topUp({ accountId, keyId: 0n, key: '' }, 40_000_000n)
+  return { token: (json.tokens as { access_token: string }).access_token, accountId }
+}
+
+beforeAll(async () => {
+  media.mock.eager = true
+  receiver = await startReceiver()
+  app = await startTestApp({ mediaModels: MEDIA_MODELS, media: media.parts })
+  token = (await signedIn()).token
   const made = await app.post('/v1/me/webhooks/task-secret', {}, token)
   secret = (made.json.data as { secret: string }).secret
 })
@@ -95,4 +103,55 @@ test('a URL that webhooks would not call is refused before anything is held, in 
     expect([status, json.code, json.field]).toEqual([400, 'invalid_field', field])
   }
   expect(await app.database.sql('select from tasks where state <> $1', ['success'])).toEqual([])
+})
+
+test('an owner hears of what an Agent did with its Credits, never of the result, and of nothing that the Agent paid itself', async () => {
+  receiver.behaviour = answering(200)
+  const [owner, agent] = [await signedIn(), await signedIn()]
+  for (const [who, path] of [
+    [owner, '/owner'],
+    [agent, '/agent'],
+  ] as const)
+    await app.post('/v1/me/webhooks', { url: receiver.url + path }, who.token)
+  await ledgerFixture(app.database).link(agent.accountId, owner.accountId, 'owner_only')
+  const heard = (path: string) =>
+    sentTo(path)
+      .map(({ json }) => json.type)
+      .sort()
+  const runTask = async (end?: MediaEnd) => {
+    media.mock.script = end ? () => end : undefined
+    const task = await app.post('/v1/images/generations', { model: 'image', prompt: 'x' }, agent.token)
+    await until(async () => sentTo('/agent').some(({ json }) => json.data.task_id === task.json.task_id), 'it is told')
+    return task
+  }
+  const failed = { kind: 'failed', code: 'x', message: 'x' } as const
+
+  const made = await runTask()
+  const charged = await runTask({ ...failed, billed: true })
+  const [call] = await app.database.sql<{ hold_id: string }>('select hold_id from tasks where request_id = $1', [
+    charged.json.request_id,
+  ])
+  const refund = { call_id: Number(call?.hold_id), reason: 'it failed' }
+  expect((await app.post('/v1/refunds/apply', refund, agent.token)).status).toBe(200)
+  await runTask({ ...failed, billed: undefined })
+  const shared = ['refund.completed', 'settlement.pending', 'task.finished', 'task.finished', 'task.finished']
+  await until(() => heard('/owner').length === 5 && heard('/agent').length === 5, 'all is told')
+  expect([heard('/owner'), heard('/agent')]).toEqual([shared, shared])
+  const dataOf = (path: string) =>
+    sentTo(path).find(({ json }) => json.data.task_id === made.json.task_id)?.json.data as object
+  expect(dataOf('/agent')).toMatchObject({ state: 'success', result: { data: [expect.anything()] } })
+  expect(dataOf('/owner')).toMatchObject({ state: 'success', billing: { actual_amount_micro: 40_000 } })
+  expect(dataOf('/owner')).not.toHaveProperty('result')
+  expect(JSON.stringify(sentTo('/owner'))).not.toMatch(/balance|available|owner_account_id/)
+
+  await app.database.sql(`update agent_links set billing_mode = 'self_only' where agent_account_id = $1`, [
+    agent.accountId,
+  ])
+  await runTask()
+  await until(() => heard('/agent').length === 6, 'the Agent is told')
+  const none = `select from outbox where delivered_at is null`
+  await until(async () => (await app.database.sql(none)).length === 0, 'nothing more is to come')
+  const deliveries = `select from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id where e.account_id = $1`
+  expect(await app.database.sql(deliveries, [owner.accountId])).toHaveLength(5)
+  expect(await app.audit()).toEqual([])
 })

@@ -51,7 +51,11 @@ export async function readDelivery(
   const delivery = await store.find(deps.db, which)
   const event = delivery && (await store.eventOf(deps.db, delivery.event_id))
   if (!event) throw new Fault('webhook_delivery_not_found')
-  return { delivery, body: bodyOf(event), attempts: await store.attempts(deps.db, delivery.id, ATTEMPTS_SHOWN_MAX) }
+  return {
+    delivery,
+    body: bodyOf(event, which.accountId),
+    attempts: await store.attempts(deps.db, delivery.id, ATTEMPTS_SHOWN_MAX),
+  }
 }
 
 /** Sends a delivery once more, whatever became of it. Refuses with `webhook_delivery_not_found`, `webhook_disabled`. */
