@@ -1,6 +1,7 @@
 import type { Tx } from '../../db/database.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import { assert } from '../../kernel/assert.ts'
+import { endGrantHold, holdGrant } from '../../ledger/review-holds.ts'
 import * as crediting from './crediting/store.ts'
 import { type Event, isMove, stepOf } from './states.ts'
 import * as store from './store.ts'
@@ -120,7 +121,7 @@ export async function suspect(
 export async function undo(tx: Tx, order: store.Order, now: Date): Promise<store.Order | undefined> {
   if (!isMove(stepOf(order, 'undo', now))) return undefined
   assert(order.grant_id !== null, 'a completed order has its Credits')
-  const { holdId, heldMicro } = await crediting.holdGrant(tx, order.grant_id)
+  const { holdId, heldMicro } = await holdGrant(tx, order.grant_id)
   return toReview(
     tx,
     order,
@@ -197,7 +198,7 @@ export async function endHold(
   ending: { readonly take: boolean; readonly by: string; readonly reason: string },
 ): Promise<bigint> {
   const { review_hold_id: holdId, grant_id: grantId } = order
-  return holdId === null || grantId === null ? 0n : crediting.endGrantHold(tx, { holdId, grantId }, ending)
+  return holdId === null || grantId === null ? 0n : endGrantHold(tx, { holdId, grantId }, ending)
 }
 
 /** A reorganisation took a transfer away before it was credited: its hash stays a hint, and any matching transfer may pay. */
