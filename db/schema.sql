@@ -1196,6 +1196,7 @@ CREATE INDEX x402_payments_transfer ON x402_payments USING btree (chain_id, tx_h
 -- function ledger_return_captured(refund bigint, made holds, actual bigint) returns void; plpgsql, volatile
 -- function ledger_supplement(hold bigint, payer bigint, amount bigint) returns void; plpgsql, volatile
 -- function ledger_tell_refund(refund bigint) returns void; sql, volatile
+-- function payment_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
 -- function refuse_change() returns trigger; plpgsql, volatile
 -- function settlement_parts(hold bigint, missing bigint) returns TABLE(n smallint, payer_account_id bigint, reserved_micro bigint, part_micro bigint); sql, stable
 
@@ -1257,6 +1258,7 @@ grant execute on function ledger_resolve_in_order(operations ledger_resolution[]
 grant execute on function ledger_return_captured(refund bigint, made holds, actual bigint) to farebox_app;
 grant execute on function ledger_supplement(hold bigint, payer bigint, amount bigint) to farebox_app;
 grant execute on function ledger_tell_refund(refund bigint) to farebox_app;
+grant execute on function payment_audit() to farebox_app;
 grant execute on function refuse_change() to farebox_app;
 grant execute on function settlement_parts(hold bigint, missing bigint) to farebox_app;
 grant select on hold_allocations to farebox_app;
