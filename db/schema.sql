@@ -557,6 +557,7 @@ create table holds (
 );
 CREATE INDEX holds_actor_time ON holds USING btree (actor_account_id, created_at);
 CREATE INDEX holds_funded_time ON holds USING btree (family_id, created_at) WHERE family_id <> actor_account_id;
+CREATE INDEX holds_review ON holds USING btree (id) WHERE category = 'review'::text;
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table holds_without_allocations (

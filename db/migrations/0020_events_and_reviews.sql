@@ -11,3 +11,6 @@ create index tasks_with_request on tasks (completed_at) where completed_at is no
 
 -- what is held of its Credits while the block of a credited payment is lost
 alter table axon_claims add column review_hold_id bigint;
+
+-- the few holds that no call made, to be counted apart
+create index holds_review on holds (id) where category = 'review';

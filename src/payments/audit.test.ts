@@ -6,6 +6,7 @@ import { payerAccount, pendingOrder } from '../../test/orders.ts'
 import { waitingX402 } from '../../test/waiting-x402.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { auditLedger } from '../ledger/audit.ts'
+import { heldByState } from '../ledger/held.ts'
 import { holdGrant } from '../ledger/review-holds.ts'
 import * as claims from './axon/store.ts'
 import * as lifecycle from './orders/lifecycle.ts'
@@ -142,6 +143,13 @@ test('a hold of a review is in order while the review is open and after it ended
     if (order) await lifecycle.restore(tx, order, new Date())
   })
   expect(open.holdId).toMatch(/^\d+$/)
+  // what is held because of a doubt is no call in flight
+  expect(await heldByState(database.db)).toEqual({
+    in_flight: 0,
+    usage_unknown: 0,
+    pending_settlement: 0,
+    review: Number(AMOUNT),
+  })
   expect(await news()).toEqual([])
 })
 
