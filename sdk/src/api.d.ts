@@ -11467,7 +11467,7 @@ export interface operations {
                         recommended_poll_interval_ms: number;
                         /** @description How long such tasks usually take */
                         eta_hint_seconds: number;
-                        /** @description The parameters that were accepted */
+                        /** @description The parameters that were accepted; empty once the results have expired */
                         request: {
                             [key: string]: unknown;
                         };
@@ -11654,7 +11654,7 @@ export interface operations {
                             recommended_poll_interval_ms: number;
                             /** @description How long such tasks usually take */
                             eta_hint_seconds: number;
-                            /** @description The parameters that were accepted */
+                            /** @description The parameters that were accepted; empty once the results have expired */
                             request: {
                                 [key: string]: unknown;
                             };
@@ -11814,7 +11814,7 @@ export interface operations {
                         recommended_poll_interval_ms: number;
                         /** @description How long such tasks usually take */
                         eta_hint_seconds: number;
-                        /** @description The parameters that were accepted */
+                        /** @description The parameters that were accepted; empty once the results have expired */
                         request: {
                             [key: string]: unknown;
                         };

@@ -15,6 +15,7 @@ export interface UpkeepDeps {
   readonly isRunning: (pid: number) => boolean
   readonly flushUsedKeys: () => Promise<void>
   readonly deleteExpiredResults: () => Promise<number>
+  readonly forgetOldRequests: () => Promise<void>
   readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
   readonly onTrouble: (message: string, error: unknown) => void
 }
@@ -69,6 +70,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
+  every(everyMs.results, 'forgetting what old tasks were asked for', deps.forgetOldRequests)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   every(everyMs.audit, 'the ledger audit', audit)
   timers.push(

@@ -27,7 +27,7 @@ export const TaskCreated = Closed(created)
 /** A whole task (decisions 6). */
 export const Task = Closed({
   ...created,
-  request: Open('The parameters that were accepted'),
+  request: Open('The parameters that were accepted; empty once the results have expired'),
   result: Open('Empty until success. For images and videos {created, data: [{url, expires_at, content_type, …}]}'),
   error: Closed({
     code: Type.Optional(Type.String()),

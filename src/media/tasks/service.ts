@@ -183,3 +183,16 @@ export async function cancelTask(deps: TaskDeps, caller: Pick<Caller, 'accountId
   deps.wake()
   return uuid ?? ''
 }
+
+/** As many tasks are blanked in one go. */
+const FORGET_BATCH = 500
+
+/** Forgets what was asked for, prompts among it, of tasks whose results have expired. All else of a task stays. */
+export async function forgetOldRequests({
+  db,
+  clock,
+  resultLifeMs,
+}: Pick<TaskDeps, 'db' | 'clock' | 'resultLifeMs'>): Promise<void> {
+  const before = new Date(clock.now().getTime() - resultLifeMs)
+  while ((await store.forgetRequests(db, before, FORGET_BATCH)) === FORGET_BATCH);
+}

@@ -159,3 +159,23 @@ export async function requestCancel(tx: Tx, id: string): Promise<void> {
     .where('id', '=', id)
     .execute()
 }
+
+/** Blanks what tasks that ended before this were asked for; gives how many. Their reader sees a change. */
+export async function forgetRequests(db: Database, before: Date, limit: number): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('tasks')
+    .set({ request: '{}', version: sql<number>`version + 1` })
+    .where('id', 'in', (from) =>
+      from
+        .selectFrom('tasks')
+        .select('id')
+        .where('completed_at', '<', before)
+        .where(sql<boolean>`request <> '{}'`)
+        .orderBy('completed_at')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
