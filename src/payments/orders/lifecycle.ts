@@ -75,7 +75,12 @@ export async function settle(
     return suspect(
       tx,
       order,
-      { reason: 'tx_already_used', txHash: receipt.txHash, receivedMicro: order.amount_micro },
+      {
+        reason: 'tx_already_used',
+        txHash: receipt.txHash,
+        receivedMicro: order.amount_micro,
+        ...(given.takenBy === null ? {} : { data: { taken_by: given.takenBy } }),
+      },
       now,
     )
   }
@@ -214,6 +219,15 @@ export async function orphan(tx: Tx, order: store.Order, now: Date): Promise<sto
     change: { tx_hash: null },
     data: { tx_hash: order.tx_hash },
   })
+}
+
+/** A registered hash is the payment of another purchase, on whatever rail: an operator decides. False: it is not. */
+export async function lose(tx: Tx, order: store.Order, txHash: string, now: Date): Promise<boolean> {
+  if (order.status !== 'confirming' || order.tx_hash !== null) return false
+  const takenBy = await crediting.holderOf(tx, { chainId: order.chain_id, txHash })
+  if (takenBy === undefined || takenBy === `order:${order.id}`) return false
+  const found = { reason: 'tx_already_used', txHash, receivedMicro: 0n, data: { taken_by: takenBy } } as const
+  return (await suspect(tx, order, found, now)) !== undefined
 }
 
 /** What ends a registered hash without a payment, and the attempt with the last of them. */
