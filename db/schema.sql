@@ -209,6 +209,7 @@ create table axon_claims (
   credited_micro microcredits,
   completed_at timestamp with time zone,
   review_opened_at timestamp with time zone,
+  review_hold_id bigint,
   constraint axon_claims_pkey PRIMARY KEY (id),
   constraint axon_claims_account_id_chain_id_tx_hash_key UNIQUE (account_id, chain_id, tx_hash),
   constraint axon_claims_grant_id_key UNIQUE (grant_id),
@@ -579,6 +580,7 @@ create table holds (
 );
 CREATE INDEX holds_actor_time ON holds USING btree (actor_account_id, created_at);
 CREATE INDEX holds_funded_time ON holds USING btree (family_id, created_at) WHERE family_id <> actor_account_id;
+CREATE INDEX holds_review ON holds USING btree (id) WHERE category = 'review'::text;
 CREATE INDEX holds_time ON holds USING brin (created_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -1017,7 +1019,7 @@ create table tasks (
   constraint tasks_hold_id_key UNIQUE (hold_id),
   constraint tasks_request_id_key UNIQUE (request_id),
   constraint tasks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
-  constraint tasks_outbox_id_fkey FOREIGN KEY (outbox_id) REFERENCES outbox(id),
+  constraint tasks_outbox_id_fkey FOREIGN KEY (outbox_id) REFERENCES outbox(id) ON DELETE SET NULL,
   constraint tasks_check CHECK (((completed_at IS NULL) = (state = ANY (ARRAY['waiting'::task_state, 'queuing'::task_state, 'generating'::task_state])))),
   constraint tasks_check1 CHECK (((completed_at IS NULL) OR (state = end_state))),
   constraint tasks_end_state_check CHECK ((end_state = ANY (ARRAY['success'::task_state, 'fail'::task_state, 'canceled'::task_state]))),
@@ -1027,6 +1029,8 @@ create table tasks (
 CREATE INDEX tasks_account ON tasks USING btree (account_id, id) WHERE held;
 CREATE INDEX tasks_due ON tasks USING btree (due_at) WHERE completed_at IS NULL;
 CREATE INDEX tasks_leased ON tasks USING btree (lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX tasks_outbox ON tasks USING btree (outbox_id) WHERE outbox_id IS NOT NULL;
+CREATE INDEX tasks_with_request ON tasks USING btree (completed_at) WHERE completed_at IS NOT NULL AND request <> '{}'::jsonb;
 
 create table transfers (
   id bigint generated always as identity not null,
@@ -1253,6 +1257,7 @@ CREATE INDEX x402_payments_transfer ON x402_payments USING btree (chain_id, tx_h
 -- function ledger_return_captured(refund bigint, made holds, actual bigint) returns void; plpgsql, volatile
 -- function ledger_supplement(hold bigint, payer bigint, amount bigint) returns void; plpgsql, volatile
 -- function ledger_tell_refund(refund bigint) returns void; sql, volatile
+-- function payment_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
 -- function refuse_change() returns trigger; plpgsql, volatile
 -- function settlement_parts(hold bigint, missing bigint) returns TABLE(n smallint, payer_account_id bigint, reserved_micro bigint, part_micro bigint); sql, stable
 -- function statement_cut(account bigint, moment timestamp with time zone) returns bigint; plpgsql, stable
@@ -1323,6 +1328,7 @@ grant execute on function ledger_resolve_in_order(operations ledger_resolution[]
 grant execute on function ledger_return_captured(refund bigint, made holds, actual bigint) to farebox_app;
 grant execute on function ledger_supplement(hold bigint, payer bigint, amount bigint) to farebox_app;
 grant execute on function ledger_tell_refund(refund bigint) to farebox_app;
+grant execute on function payment_audit() to farebox_app;
 grant execute on function refuse_change() to farebox_app;
 grant execute on function settlement_parts(hold bigint, missing bigint) to farebox_app;
 grant execute on function statement_cut(account bigint, moment timestamp with time zone) to farebox_app;

@@ -11474,7 +11474,7 @@ export interface operations {
                         recommended_poll_interval_ms: number;
                         /** @description How long such tasks usually take */
                         eta_hint_seconds: number;
-                        /** @description The parameters that were accepted */
+                        /** @description The parameters that were accepted; empty once the results have expired */
                         request: {
                             [key: string]: unknown;
                         };
@@ -11504,10 +11504,13 @@ export interface operations {
                         webhook_delivery: {
                             url?: string;
                             /**
-                             * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                             * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                              * @enum {unknown}
                              */
-                            status?: "waiting" | "pending" | "sent";
+                            status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                            attempts?: number;
+                            last_attempt_at?: number | null;
+                            last_status?: number | null;
                         };
                     };
                 };
@@ -11658,7 +11661,7 @@ export interface operations {
                             recommended_poll_interval_ms: number;
                             /** @description How long such tasks usually take */
                             eta_hint_seconds: number;
-                            /** @description The parameters that were accepted */
+                            /** @description The parameters that were accepted; empty once the results have expired */
                             request: {
                                 [key: string]: unknown;
                             };
@@ -11688,10 +11691,13 @@ export interface operations {
                             webhook_delivery: {
                                 url?: string;
                                 /**
-                                 * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                                 * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                                  * @enum {unknown}
                                  */
-                                status?: "waiting" | "pending" | "sent";
+                                status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                                attempts?: number;
+                                last_attempt_at?: number | null;
+                                last_status?: number | null;
                             };
                         }[];
                         /** @description Empty at the end */
@@ -11815,7 +11821,7 @@ export interface operations {
                         recommended_poll_interval_ms: number;
                         /** @description How long such tasks usually take */
                         eta_hint_seconds: number;
-                        /** @description The parameters that were accepted */
+                        /** @description The parameters that were accepted; empty once the results have expired */
                         request: {
                             [key: string]: unknown;
                         };
@@ -11845,10 +11851,13 @@ export interface operations {
                         webhook_delivery: {
                             url?: string;
                             /**
-                             * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                             * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                              * @enum {unknown}
                              */
-                            status?: "waiting" | "pending" | "sent";
+                            status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                            attempts?: number;
+                            last_attempt_at?: number | null;
+                            last_status?: number | null;
                         };
                     };
                 };

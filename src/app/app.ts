@@ -5,6 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
 import type { MediaParts } from '../media/parts.ts'
+import { forgetOldRequests } from '../media/tasks/service.ts'
 import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
@@ -47,7 +48,7 @@ export async function createApp(around: Surroundings): Promise<App> {
   const server = listenable(core, routes)
   // a task's provider is told where to report: the address is known once the server listens
   server.addHook('onListen', async () => media.start())
-  const upkeep = upkeepOf(core, parts)
+  const upkeep = upkeepOf(core, media, parts)
   return {
     server,
     routes,
@@ -96,6 +97,7 @@ function listenable(core: Core, routes: readonly Route[]): FastifyInstance {
 
 function upkeepOf(
   core: Core,
+  { tasks }: Pick<Media, 'tasks'>,
   { deleteExpired = async () => 0 }: Partial<OpenedMediaParts>,
 ): ReturnType<typeof startUpkeep> {
   const { clock, logger, host, isRunning } = core.around
@@ -113,6 +115,7 @@ function upkeepOf(
     isRunning,
     flushUsedKeys: core.authenticator.flushUsed,
     deleteExpiredResults: deleteExpired,
+    forgetOldRequests: () => forgetOldRequests(tasks),
     onAudit: (findings) => audited(0, findings),
     onRecentAudit: (findings) => audited(count, findings),
   })

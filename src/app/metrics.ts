@@ -10,7 +10,7 @@ import type { ChainStatus } from '../payments/watcher/status.ts'
 export interface Sampled {
   readonly queueDepth: () => number
   readonly openHolds: () => number
-  readonly heldMicro: () => Promise<Record<'in_flight' | 'usage_unknown' | 'pending_settlement', number>>
+  readonly heldMicro: () => Promise<Record<'in_flight' | 'usage_unknown' | 'pending_settlement' | 'review', number>>
 }
 
 /** How payments stand, by asset and by chain. */

@@ -169,6 +169,7 @@ export interface AxonClaims {
   reason: string | null;
   received_wei: Numeric | null;
   recipient_address: string | null;
+  review_hold_id: bigint | null;
   review_opened_at: Timestamp | null;
   status: Generated<AxonClaimStatus>;
   tx_hash: string;
