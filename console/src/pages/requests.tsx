@@ -1,8 +1,11 @@
+import { useState } from 'react'
 import type { Reply } from '../api/types.ts'
 import { count } from '../ui/format.ts'
 import { List, useList } from '../ui/list.tsx'
 import { Badge, Card, Copyable, Credits, Empty, Field, PageHead, Table, Time } from '../ui/parts.tsx'
 import { useFilters } from '../ui/search.ts'
+import { RefundOf } from './refunds/failed-calls.tsx'
+import { RefundDialog } from './refunds/refund-dialog.tsx'
 
 type Call = Reply<'/v1/calls', 'get'>['data'][number]
 
@@ -19,6 +22,7 @@ export function Requests() {
   const [filters, change] = useFilters()
   const search = Object.fromEntries(Object.entries(filters).filter(([name]) => ['status', 'model'].includes(name)))
   const list = useList<Call>('/v1/calls', search)
+  const [refunding, setRefunding] = useState<Call>()
   return (
     <>
       <PageHead title="Requests">
@@ -74,21 +78,23 @@ export function Requests() {
                   </th>
                   <th scope="col">Account</th>
                   <th scope="col">Request</th>
+                  <th scope="col">Refund</th>
                 </>
               }
             >
               {calls.map((call) => (
-                <CallRow key={call.call_id} call={call} />
+                <CallRow key={call.call_id} call={call} onRefund={() => setRefunding(call)} />
               ))}
             </Table>
           )}
         </List>
       </Card>
+      {refunding ? <RefundDialog call={refunding} onClose={() => setRefunding(undefined)} /> : null}
     </>
   )
 }
 
-function CallRow({ call }: { call: Call }) {
+function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
   const { words, tone } = states[call.status]
   const usage = call.usage as { input_tokens?: number; output_tokens?: number } | null
   return (
@@ -121,6 +127,9 @@ function CallRow({ call }: { call: Call }) {
       <td>{call.actor_account_id}</td>
       <td>
         <Copyable text={call.request_id} what="request id" />
+      </td>
+      <td>
+        <RefundOf call={call} onAsk={onRefund} />
       </td>
     </tr>
   )

@@ -58,15 +58,17 @@ export function Button({
 /** A link that looks like a button. */
 export function ButtonLink({
   to,
+  search,
   kind = 'ordinary',
   children,
 }: {
   to: string
+  search?: Readonly<Record<string, string>>
   kind?: ButtonKind
   children: ReactNode
 }) {
   return (
-    <Link to={to} className="button" data-kind={kind}>
+    <Link to={to} {...(search ? { search } : {})} className="button" data-kind={kind}>
       {children}
     </Link>
   )
