@@ -34,13 +34,20 @@ export async function costsMore(world: BrowserWorld, { id }: UnknownHold, micro:
   if (exitCode !== CONFLICT) throw new Error(`hold ${id} did not become a shortfall: exit code ${exitCode}`)
 }
 
+/** Somebody's picture fails, and the provider charges for it all the same. */
+export async function failedAfterCharge(world: BrowserWorld, person: 'owner' | 'agent'): Promise<void> {
+  const body = { model: 'demo-image-failing', prompt: 'fail:billed' }
+  const made = (await world.call(person, '/v1/images/generations', body)) as { poll_url: string }
+  const task = (await world.call(person, `${made.poll_url}?wait=30`)) as { state: string }
+  if (task.state !== 'fail') throw new Error(`the picture should have failed, and is ${task.state}`)
+}
+
 const chat = (model: string) => ({ model, max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] })
 
 /** Something of everything that has rows, so that pages are looked at with rows too. */
 export async function seed(world: BrowserWorld): Promise<void> {
   const images = [
     ['demo-image', 'A lighthouse at night'],
-    ['demo-image-failing', 'fail:billed'],
     ['demo-image-failing', 'fail:unknown'],
     ['demo-image-failing', 'fail:failed'],
     ['demo-image-failing', 'fail:timeout'],
@@ -49,6 +56,7 @@ export async function seed(world: BrowserWorld): Promise<void> {
     for (const model of ['demo-chat', 'demo-chat', 'demo-unmetered'])
       await world.call(person, '/v1/chat/completions', chat(model))
     for (const [model, prompt] of images) await world.call(person, '/v1/images/generations', { model, prompt })
+    await failedAfterCharge(world, person)
   }
   await costsMore(world, await unknownCost(world), 3_000_000_000)
   await costsMore(world, await unknownCost(world), 1_100_000_000)
@@ -65,7 +73,7 @@ async function seedByClicks(world: BrowserWorld): Promise<void> {
   await page.getByRole('button', { name: /^Refund call/ }).click()
   await page.getByLabel('Why').fill('the picture never came')
   await page.getByRole('button', { name: 'Ask for the refund' }).click()
-  await page.getByText('The Credits are back').waitFor()
+  await page.getByRole('dialog').getByText('The Credits are back').waitFor()
   await page.goto('/console/webhooks')
   await page.getByRole('button', { name: 'New endpoint' }).click()
   await page.getByLabel('URL').fill(`${world.development.base_url}/v1/nothing-here`)

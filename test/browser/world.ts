@@ -35,8 +35,8 @@ export interface BrowserWorld {
   readonly development: DevelopmentFile
   /** A browser of its own: no cookie, no storage is shared. Everything its pages ask, say and break is watched. */
   visitor(look?: { colorScheme?: 'light' | 'dark'; width?: number; height?: number }): Promise<Visitor>
-  /** Calls the API with somebody's key, as their program would; throws unless it is answered with 2xx. */
-  call(person: 'owner' | 'agent', path: string, body: object): Promise<unknown>
+  /** Calls the API with somebody's key, as their program would: GET without a body. Throws unless it is answered with 2xx. */
+  call(person: 'owner' | 'agent', path: string, body?: object): Promise<unknown>
   /** Runs `farebox` with these arguments, as the operator at the terminal; gives what it printed. */
   operator(...args: string[]): Promise<string>
   stop(): Promise<void>
@@ -71,9 +71,8 @@ export async function startBrowserWorld(): Promise<BrowserWorld> {
     visitor: (look) => visitor(browser, development, look),
     async call(person, path, body) {
       const response = await fetch(`${development.base_url}${path}`, {
-        method: 'POST',
         headers: { authorization: `Bearer ${development[person].api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
+        ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
       })
       const text = await response.text()
       if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`)

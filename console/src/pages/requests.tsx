@@ -26,7 +26,7 @@ export function Requests() {
   return (
     <>
       <PageHead title="Requests">
-        Each call with its cost and the id to name when you ask about it. Prompts are never kept.
+        Each call with its cost and the id to name when you ask about it. What is said in a chat is never kept.
       </PageHead>
       <Card>
         <div className="grid-cards">
@@ -78,7 +78,6 @@ export function Requests() {
                   </th>
                   <th scope="col">Account</th>
                   <th scope="col">Request</th>
-                  <th scope="col">Refund</th>
                 </>
               }
             >
@@ -106,7 +105,16 @@ function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
         {call.model} <span className="quiet">{call.category === 'chat' ? '' : call.category}</span>
       </td>
       <td>
-        <Badge tone={tone}>{words}</Badge>
+        <span className="stack-tight">
+          <span>
+            <Badge tone={tone}>{words}</Badge>
+          </span>
+          {call.status === 'failed' && call.charged_micro > 0 ? (
+            <span className="small">
+              <RefundOf call={call} onAsk={onRefund} />
+            </span>
+          ) : null}
+        </span>
       </td>
       <td className="number">
         {usage?.input_tokens === undefined ? (
@@ -116,7 +124,7 @@ function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
         )}
       </td>
       <td className="number">
-        {call.actual_amount_micro === null ? (
+        {call.actual_amount_micro === null || call.status === 'pending_settlement' ? (
           <span className="quiet">
             <Credits micro={call.reserve_amount_micro} /> held
           </span>
@@ -127,9 +135,6 @@ function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
       <td>{call.actor_account_id}</td>
       <td>
         <Copyable text={call.request_id} what="request id" />
-      </td>
-      <td>
-        <RefundOf call={call} onAsk={onRefund} />
       </td>
     </tr>
   )

@@ -35,7 +35,7 @@ export function TaskCard({ listed }: { listed: Task }) {
   }, [done, queries])
   const { words, tone } = states[task.state]
   return (
-    <Card title={promptOf(task) || 'Without words'} actions={<Badge tone={tone}>{words}</Badge>}>
+    <Card repeated title={promptOf(task) || 'Without words'} actions={<Badge tone={tone}>{words}</Badge>}>
       {isOpen(task) ? <Underway task={task} /> : null}
       {picturesOf(task).map((picture) => (
         <Shown key={picture.path} picture={picture} prompt={promptOf(task)} />

@@ -22,7 +22,7 @@ export function FailedCalls() {
       {open.length === 0 ? null : (
         <Card title="Calls that failed lately">
           <Table
-            caption="Calls that failed lately"
+            caption="Failed calls"
             head={
               <>
                 <th scope="col">Time</th>

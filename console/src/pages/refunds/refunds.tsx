@@ -40,23 +40,25 @@ export function Refunds() {
       </PageHead>
       <FailedCalls />
       <Card title="Refunds so far">
-        <Field label="State">
-          {(ids) => (
-            <select
-              {...ids}
-              className="input"
-              value={status}
-              onChange={(event) => change({ status: event.target.value, page: '' })}
-            >
-              <option value="">All</option>
-              {Object.entries(refundStates).map(([state, { words }]) => (
-                <option key={state} value={state}>
-                  {words}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <div className="filter">
+          <Field label="State">
+            {(ids) => (
+              <select
+                {...ids}
+                className="input"
+                value={status}
+                onChange={(event) => change({ status: event.target.value, page: '' })}
+              >
+                <option value="">All</option>
+                {Object.entries(refundStates).map(([state, { words }]) => (
+                  <option key={state} value={state}>
+                    {words}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        </div>
         <Answer query={refunds} lines={5}>
           {(data) => (
             <>

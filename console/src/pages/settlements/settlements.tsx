@@ -27,7 +27,7 @@ export function Settlements() {
       <PageHead title="Settlements">
         Calls that cost more than was held for them, or whose cost is not known. Their hold stays until it is decided.
       </PageHead>
-      <Card>
+      <div className="filter">
         <Field label="Show">
           {(ids) => (
             <select
@@ -41,7 +41,7 @@ export function Settlements() {
             </select>
           )}
         </Field>
-      </Card>
+      </div>
       <List
         list={list}
         empty={
@@ -61,10 +61,13 @@ export function Settlements() {
 
 function Item({ item, onAuthorize }: { item: Settlement; onAuthorize: () => void }) {
   const { words, tone } = states[item.billing_state]
+  const session = useSession()
+  const own = session.status === 'signed-in' ? session.account.id : undefined
   const unknown = item.billing_state === 'usage_unknown'
   return (
     <Card
-      title={`A call of account ${item.actor_account_id}`}
+      repeated
+      title={own === item.actor_account_id ? 'A call of yours' : `A call of account ${item.actor_account_id}`}
       actions={
         <span className="row">
           {item.historical_owner ? <Badge>Former owner</Badge> : null}

@@ -120,7 +120,7 @@ function Log({ rows }: { rows: readonly Delivery[] }) {
                 <Button
                   small
                   busy={replay.isPending && replay.variables === row.id}
-                  aria-label={`Send delivery ${row.id} again`}
+                  aria-label={`Send again: delivery ${row.id}`}
                   onClick={() => replay.mutate(row.id)}
                 >
                   Send again

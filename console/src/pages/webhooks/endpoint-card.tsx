@@ -30,7 +30,7 @@ export function EndpointCard({ endpoint }: { endpoint: Endpoint }) {
   })
   const failure = test.error ?? turn.error
   return (
-    <Card title={endpoint.description || `Endpoint ${endpoint.id}`} actions={<State endpoint={endpoint} />}>
+    <Card repeated title={endpoint.description || `Endpoint ${endpoint.id}`} actions={<State endpoint={endpoint} />}>
       {endpoint.disabled_reason ? (
         <Notice tone={endpoint.disabled_reason === 'account' ? 'neutral' : 'warn'}>
           <p>
@@ -90,7 +90,9 @@ function State({ endpoint }: { endpoint: Endpoint }) {
   if (endpoint.failing_since)
     return (
       <Badge tone="warn">
-        Failing since <Time at={endpoint.failing_since} relative />
+        <span>
+          Failing since <Time at={endpoint.failing_since} relative />
+        </span>
       </Badge>
     )
   return <Badge tone="good">On</Badge>
