@@ -16,6 +16,7 @@ create type bucket_kind as enum ('promo', 'bonus', 'refunded', 'purchased');
 create type budget_window as enum ('daily', 'monthly', 'total');
 create type call_outcome as enum ('success', 'failed');
 create type challenge_purpose as enum ('agent_sign_in', 'owner_wallet_binding', 'wallet_linking');
+create type configuration_outcome as enum ('applied', 'unchanged', 'refused');
 create type credential_kind as enum ('api_key', 'session', 'operator');
 create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
 create type hold_flag as enum ('usage_unknown', 'shortfall');
@@ -328,6 +329,19 @@ create table budgets (
   constraint budgets_pkey PRIMARY KEY (id)
 );
 
+create table capability_versions (
+  slug text not null,
+  version text not null,
+  hash bytea not null,
+  descriptor json not null,
+  frozen_at timestamp with time zone default now() not null,
+  constraint capability_versions_pkey PRIMARY KEY (slug, version),
+  constraint capability_versions_hash_check CHECK ((octet_length(hash) = 32)),
+  constraint capability_versions_slug_check CHECK ((slug ~ '^[a-z0-9-]{1,40}$'::text)),
+  constraint capability_versions_version_check CHECK ((version ~ '^[A-Za-z0-9._-]{1,32}$'::text))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON capability_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 create table chain_blocks (
   chain_id bigint not null,
   number bigint not null,
@@ -430,6 +444,18 @@ create table challenges (
 );
 CREATE INDEX challenges_expiry ON challenges USING btree (expires_at);
 CREATE INDEX challenges_wallet ON challenges USING btree (wallet_address, created_at);
+
+create table configuration_loads (
+  id bigint generated always as identity not null,
+  process_id bigint not null,
+  outcome configuration_outcome not null,
+  lines text[] not null,
+  loaded_at timestamp with time zone default now() not null,
+  constraint configuration_loads_pkey PRIMARY KEY (id),
+  constraint configuration_loads_process_id_fkey FOREIGN KEY (process_id) REFERENCES processes(id)
+);
+CREATE INDEX configuration_loads_process ON configuration_loads USING btree (process_id, id);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON configuration_loads FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table credit_grants (
   id bigint generated always as identity not null,
@@ -1185,6 +1211,7 @@ grant delete, insert, select, update on balance_thresholds to farebox_app;
 grant select on buckets to farebox_app;
 grant select on budget_windows to farebox_app;
 grant insert, select, update on budgets to farebox_app;
+grant insert, select on capability_versions to farebox_app;
 grant delete, insert, select, update on chain_blocks to farebox_app;
 grant insert, select, update on chain_cursors to farebox_app;
 grant delete, insert, select, update on chain_leases to farebox_app;
@@ -1192,6 +1219,7 @@ grant insert, select, update on chain_reads to farebox_app;
 grant select on chain_receipts to farebox_app;
 grant insert, select, update on chain_transfers to farebox_app;
 grant delete, insert, select, update on challenges to farebox_app;
+grant insert, select on configuration_loads to farebox_app;
 grant select on credit_grants to farebox_app;
 grant delete, insert, select, update on delegations to farebox_app;
 grant insert, select, update on families to farebox_app;
@@ -1263,6 +1291,7 @@ grant usage on sequence axon_rates_id_seq to farebox_app;
 grant usage on sequence axon_reconciliations_id_seq to farebox_app;
 grant usage on sequence buckets_id_seq to farebox_app;
 grant usage on sequence budgets_id_seq to farebox_app;
+grant usage on sequence configuration_loads_id_seq to farebox_app;
 grant usage on sequence credit_grants_id_seq to farebox_app;
 grant usage on sequence delegations_id_seq to farebox_app;
 grant usage on sequence hold_ids to farebox_app;

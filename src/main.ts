@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
 import type { ProgramSurroundings } from './app/surroundings.ts'
@@ -54,6 +54,27 @@ function onStop(stop: (signal: string) => void): void {
   }
 }
 
+/**
+ * Calls back at each SIGHUP. A terminal that was closed sends one too: then there is nobody left to serve in the
+ * foreground for, and the process ends as by SIGTERM.
+ */
+function onReload(reload: () => void): void {
+  const hadTerminal = terminalIsThere()
+  process.on('SIGHUP', () => {
+    if (hadTerminal && !terminalIsThere()) process.emit('SIGTERM')
+    else reload()
+  })
+}
+
+function terminalIsThere(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The first line of standard input. */
 async function readLine(): Promise<string> {
   for await (const line of createInterface({ input: process.stdin })) return line
@@ -81,6 +102,8 @@ const surroundings: ProgramSurroundings = {
   userName: userInfo().username,
   isRunning,
   onStop,
+  onReload,
+  askToReload: (pid) => void process.kill(pid, 'SIGHUP'),
   write: (text) => void process.stdout.write(text),
   writeError: (text) => void process.stderr.write(text),
 }

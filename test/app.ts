@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type App, createApp } from '../src/app/app.ts'
 import { createLogger } from '../src/app/logger.ts'
+import type { Reloaded } from '../src/app/offer.ts'
 import { loadConfig } from '../src/config/config.ts'
 import * as accounts from '../src/identity/accounts/store.ts'
 import { createKey } from '../src/identity/keys/service.ts'
@@ -10,14 +11,17 @@ import { microcredits } from '../src/kernel/money.ts'
 import { systemRandom } from '../src/kernel/random.ts'
 import { auditLedger } from '../src/ledger/audit.ts'
 import { grantCredits } from '../src/ledger/grants.ts'
-import type { MediaParts } from '../src/media/parts.ts'
 import type { JsonObject } from '../src/providers/provider.ts'
+import { appConfiguration, type TestAppOptions } from './app-configuration.ts'
 import { freshDatabase, type TestDatabase } from './database.ts'
 import { type DatabaseLine, databaseProxy } from './database-proxy.ts'
 import { type MockProvider, startMockProvider } from './mock-provider.ts'
 
 /** The key that the server sends to its mock providers: it must never be seen anywhere else. */
 export const PROVIDER_KEY = 'pk-canary-provider-0123456789'
+
+/** The secret header that capabilities of tests may send to their upstream. */
+export const UPSTREAM_KEY = 'up-canary-0123456789'
 
 /** Someone who calls: an account with Credits and a key. */
 export interface Person {
@@ -71,6 +75,8 @@ export interface TestApp {
   holds(person: Person): Promise<HoldRow[]>
   /** What the ledger's own audit finds wrong: nothing. */
   audit(): Promise<unknown[]>
+  /** Has the server read its configuration again, changed in this. */
+  reload(wanted: TestAppOptions): Promise<Reloaded>
   /** Cuts the server off its database, and lets it back. Only with `databaseThroughProxy`. */
   readonly databaseLine: DatabaseLine
   stop(): Promise<void>
@@ -81,82 +87,29 @@ export interface HandClock extends Clock {
   set(time: Date): void
 }
 
-/** What differs from the usual test server. */
-export interface TestAppOptions {
-  /** YAML to put under `limits:`. */
-  readonly limits?: string
-  /** More YAML under `models:`, each beginning with `  - id:`. */
-  readonly models?: string
-  /** YAML to put under `payments.assets:`, in one line. */
-  readonly assets?: string
-  /** YAML under `media_models:`, and what those models are made with. */
-  readonly mediaModels?: string
-  readonly media?: MediaParts
-  /** Put a line between server and database that can be cut. */
-  readonly databaseThroughProxy?: boolean
-}
-
 /** Prices of `mock-model`, in microcredits per token: 3 in, 1 cached, 7 out. */
 export const PRICE = { input: 3n, cached: 1n, output: 7n }
-
-const configuration = (
-  mock: string,
-  backup: string,
-  { limits, models, mediaModels, assets }: TestAppOptions,
-): string => `
-allow_demo: true
-providers:
-  demo: { kind: demo, first_token_ms: 20, token_ms: 5, timeout_ms: 50 }
-  mock: { kind: openai-compatible, base_url: "${mock}", api_key_env: MOCK_API_KEY, connections: 300, headers_timeout_ms: 5000, idle_timeout_ms: 5000 }
-  backup: { kind: openai-compatible, base_url: "${backup}", api_key_env: MOCK_API_KEY }
-models:
-  - id: mock-model
-    name: Mock
-    input_modalities: [text, image]
-    context_length: 100000
-    max_output_tokens: 4000
-    default_output_tokens: 1000
-    minimum_output_tokens: 16
-    image_input_tokens: 100
-    capabilities: { streaming: true, tools: true }
-    providers: [{ provider: mock, model: upstream-a }, { provider: backup, model: upstream-b, priority: 1 }]
-    prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, cached_input_micro_per_m: 1000000, output_micro_per_m: 7000000 }]
-  - id: mock-alone
-    name: Mock without a backup
-    context_length: 100000
-    max_output_tokens: 4000
-    default_output_tokens: 1000
-    minimum_output_tokens: 16
-    providers: [{ provider: mock, model: upstream-a }]
-    prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 3000000, output_micro_per_m: 7000000 }]
-${['chat', 'slow', 'failing', 'unmetered'].map(demoModel).join('')}${models ?? ''}
-${mediaModels ? `media_models:${mediaModels}` : ''}
-limits: { ${limits ?? ''} }
-payments: { assets: { ${assets ?? ''} } }
-`
-
-const demoModel = (name: string): string => `  - id: demo-${name}
-    name: Demo ${name}
-    input_modalities: [text, image]
-    context_length: 32768
-    max_output_tokens: 4096
-    default_output_tokens: 1024
-    minimum_output_tokens: 16
-    image_input_tokens: 256
-    capabilities: { streaming: true, tools: true }
-    providers: [{ provider: demo, model: ${name} }]
-    prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, input_micro_per_m: 150000, output_micro_per_m: 600000 }]
-`
 
 /** Everything real but the providers, not listening yet. */
 async function composed(options: TestAppOptions) {
   const [database, mock, backup] = await Promise.all([freshDatabase(), startMockProvider(), startMockProvider()])
   const line = options.databaseThroughProxy ? await databaseProxy(database.url) : undefined
   const clock = handClock()
-  const environment = { PORT: '0', HOST: '127.0.0.1', FAREBOX_CONFIG: 'test.yaml', MOCK_API_KEY: PROVIDER_KEY }
-  const readFile = (path: string) =>
-    path === 'test.yaml' ? configuration(mock.baseUrl, backup.baseUrl, options) : undefined
-  const { config, secrets } = loadConfig({ environment, readFile, now: clock.now(), mode: 'development' })
+  const load = (wanted: TestAppOptions): ReturnType<typeof loadConfig> =>
+    loadConfig({
+      environment: {
+        PORT: '0',
+        HOST: '127.0.0.1',
+        FAREBOX_CONFIG: 'test.yaml',
+        MOCK_API_KEY: PROVIDER_KEY,
+        UPSTREAM_AUTHORIZATION: `Bearer ${UPSTREAM_KEY}`,
+      },
+      readFile: (path) =>
+        path === 'test.yaml' ? appConfiguration(mock.baseUrl, backup.baseUrl, { ...options, ...wanted }) : undefined,
+      now: clock.now(),
+      mode: 'development',
+    })
+  const { config, secrets } = load({})
   const log: string[] = []
   const pepper = randomBytes(32)
   const app = await createApp({
@@ -173,7 +126,8 @@ async function composed(options: TestAppOptions) {
     isRunning: () => true,
     ...(options.media ? { media: options.media } : {}),
   })
-  return { app, database, mock, backup, line, clock, log, pepper }
+  const reload = (wanted: TestAppOptions) => app.reload(() => load(wanted))
+  return { app, database, mock, backup, line, clock, log, pepper, reload }
 }
 
 /** Starts a composed server on loopback. Call it in beforeAll and `stop` in afterAll. */

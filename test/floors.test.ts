@@ -7,7 +7,7 @@ const floors: readonly (readonly string[])[] = [
   ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
-  ['payments', 'inference', 'media', 'docs', 'webhooks', 'console'],
+  ['payments', 'inference', 'media', 'capabilities', 'mcp', 'docs', 'webhooks', 'console'],
   ['app'],
   ['operator', 'development'],
   ['main'],

@@ -1336,6 +1336,98 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/capabilities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the capabilities with their operations and prices. */
+        get: operations["getCapabilities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/capabilities/{slug}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show one capability, in its default version or another. */
+        get: operations["getCapabilitiesBySlug"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/capabilities/{slug}/invoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Call the default operation of a capability. */
+        post: operations["postCapabilitiesBySlugInvoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/capabilities/{slug}/operations/{operation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Call an operation that takes GET: its input is in the query. */
+        get: operations["getCapabilitiesBySlugOperationsByOperation"];
+        /** Call an operation that takes PUT. */
+        put: operations["putCapabilitiesBySlugOperationsByOperation"];
+        /** Call an operation that takes POST. */
+        post: operations["postCapabilitiesBySlugOperationsByOperation"];
+        /** Call an operation that takes DELETE: its input is in the query. */
+        delete: operations["deleteCapabilitiesBySlugOperationsByOperation"];
+        options?: never;
+        head?: never;
+        /** Call an operation that takes PATCH. */
+        patch: operations["patchCapabilitiesBySlugOperationsByOperation"];
+        trace?: never;
+    };
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Call tools by the Model Context Protocol: one for each operation of a capability, and some for paying.
+         * @description JSON-RPC, stateless. Each tool goes through the endpoint of the same name, with its price.
+         */
+        post: operations["postMcp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/console": {
         parameters: {
             query?: never;
@@ -1612,6 +1704,145 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Capability: {
+            slug: string;
+            name: string;
+            category: string;
+            short_description: string;
+            provider_name: string;
+            type: string;
+            status: string;
+            visibility: string;
+            /** @description The version that is described */
+            version: string;
+            default_version: string;
+            versions: string[];
+            tags: string[];
+            supports_sync: boolean;
+            supports_async: boolean;
+            supports_polling: boolean;
+            supports_webhook: boolean;
+            /** @enum {unknown} */
+            default_invoke_mode: "sync" | "async";
+            funding_modes: string[];
+            invoke_path: string;
+            task_path_template?: string;
+            pricing?: components["schemas"]["CapabilityPricing"];
+            /** @description Of the default operation */
+            input_fields: {
+                name: string;
+                required: boolean;
+                type?: unknown;
+                description?: string;
+                enum?: unknown[];
+                default?: unknown;
+            }[];
+            output_highlights: string[];
+            trust_signals: string[];
+            agent_doc_what: string;
+            agent_doc_how: string;
+            default_operation_slug: string;
+            operations: {
+                slug: string;
+                name: string;
+                /** @description The one method that it takes */
+                method: string;
+                path: string;
+                summary: string;
+                read_only: boolean;
+                flow_step?: number;
+                pricing: components["schemas"]["CapabilityPricing"];
+                input_fields: {
+                    name: string;
+                    required: boolean;
+                    type?: unknown;
+                    description?: string;
+                    enum?: unknown[];
+                    default?: unknown;
+                }[];
+                output_highlights: string[];
+                trust_signals: string[];
+                /** @enum {unknown} */
+                default_invoke_mode: "sync" | "async";
+                idempotency_key_required: boolean;
+                supports_sync: boolean;
+                supports_async: boolean;
+                supports_polling: boolean;
+                supports_webhook: boolean;
+                task_path_template?: string;
+                availability: {
+                    invoke_allowed: boolean;
+                    reason?: string;
+                    message?: string;
+                };
+                /** @description JSON Schema 2020-12 */
+                input_schema: {
+                    [key: string]: unknown;
+                };
+                /** @description JSON Schema 2020-12 */
+                output_schema: {
+                    [key: string]: unknown;
+                };
+            }[];
+            availability: {
+                invoke_allowed: boolean;
+                reason?: string;
+                message?: string;
+            };
+        };
+        CapabilityAnswer: {
+            request_id: string;
+            capability: string;
+            capability_version: string;
+            operation: string;
+            /** @enum {unknown} */
+            mode: "sync" | "async";
+            /** @description As the output_schema of the operation says; of an asynchronous call, the task */
+            data: unknown;
+            billing: {
+                /** @enum {unknown} */
+                status: "reserved" | "committed" | "released" | "usage_unknown" | "pending_settlement";
+                actor: {
+                    account_id: number;
+                };
+                payer: {
+                    account_id: number;
+                };
+                owner?: {
+                    account_id: number;
+                };
+                /** @description Microcredits: 1 Credit = 1000000 */
+                reserve_amount_micro: number;
+                actual_amount_micro: number | null;
+                /** @description Absent for a free call */
+                call_id?: number;
+                funding: {
+                    account_id: number;
+                    /** @description Microcredits: 1 Credit = 1000000 */
+                    reserved_amount_micro: number;
+                    amount_micro: number | null;
+                }[];
+            };
+        };
+        CapabilityPricing: {
+            /** @constant */
+            billing_kind: "credit";
+            /** @enum {unknown} */
+            mode: "fixed" | "per_unit";
+            unit: string;
+            /** @description Microcredits for one unit */
+            unit_price_micro: number;
+            /** @description The same number, for existing clients */
+            unit_price_micro_usdc: number;
+            currency: string;
+            /** @enum {unknown} */
+            units_from?: "input" | "output";
+            /** @description JSON pointer to what is counted */
+            units_at?: string;
+            units_max?: number;
+            /** @description The most that is held for a call */
+            max_hold_micro: number;
+        };
         /** @description The body of every refusal: strings. Further members carry the numbers of this one. */
         Error: {
             /** @description `bad_request` for a malformed request, else the same as `code`. */
@@ -1621,7 +1852,7 @@ export interface components {
             /** @enum {string} */
             type: "api_error" | "authentication_error" | "conflict_error" | "invalid_request_error" | "method_not_allowed_error" | "not_found_error" | "payment_required_error" | "permission_error" | "rate_limit_error" | "upstream_error";
             /** @enum {string} */
-            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "invalid_payment" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "payer_of_another_account" | "invalid_result_link" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "payment_required" | "payment_rejected" | "not_found" | "model_not_found" | "call_not_found" | "settlement_not_found" | "task_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "payment_not_found" | "attempt_not_found" | "webhook_not_found" | "webhook_delivery_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "too_many_webhooks" | "webhook_disabled" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "payment_conflict" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "topup_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
+            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "invalid_payment" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "payer_of_another_account" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "payment_required" | "payment_rejected" | "not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "settlement_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "payment_not_found" | "attempt_not_found" | "webhook_not_found" | "webhook_delivery_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "too_many_webhooks" | "webhook_disabled" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "payment_conflict" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "topup_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
             request_id: string;
             /** @description Of `insufficient_credits`, while an asset can be paid with: what the missing Credits cost. The one member that is no string; its own are. Pay with an order (`POST /v1/payments/orders`): it is no x402 offer, and a bare transfer waits for the operator. */
             payment?: {
@@ -14391,6 +14622,1884 @@ export interface operations {
             };
             /** @description `uri_too_long`: URI too long */
             414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCapabilities: {
+        parameters: {
+            query?: {
+                /** @description Part of a name, type, category, description, provider or tag */
+                q?: string;
+                mode?: "sync" | "async";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        object: "list";
+                        count: number;
+                        data: components["schemas"]["Capability"][];
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCapabilitiesBySlug: {
+        parameters: {
+            query?: {
+                /** @description A frozen version; the default one when left out */
+                version?: string;
+            };
+            header?: never;
+            path: {
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Capability"];
+                };
+            };
+            /** @description Not modified */
+            304: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `capability_not_found`: Capability not found
+             *
+             *     `capability_version_not_found`: Capability version not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postCapabilitiesBySlugInvoke: {
+        parameters: {
+            query?: {
+                /** @description A frozen version; the default one when left out */
+                version?: string;
+            };
+            header?: {
+                /** @description Names one paid intent. The same key with the same body replays the stored answer, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             *
+             *     `invalid_idempotency_key`: Invalid idempotency key
+             *
+             *     `idempotency_key_required`: Idempotency key required
+             *
+             *     `upstream_refused`: Provider refused the request
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `insufficient_credits`: Insufficient credits
+             *
+             *     `budget_exceeded`: Budget exceeded
+             */
+            402: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `funding_mode_not_allowed`: Funding mode not allowed
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `capability_not_found`: Capability not found
+             *
+             *     `capability_version_not_found`: Capability version not found
+             *
+             *     `operation_not_found`: Operation not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `method_not_allowed`: Method not allowed */
+            405: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    allow: components["headers"]["allow"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `idempotency_conflict`: Idempotency conflict
+             *
+             *     `request_in_progress`: Request in progress
+             *
+             *     `answer_not_kept`: Answer not kept
+             *
+             *     `capability_version_drifted`: Capability version drifted
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `upstream_failed`: Provider failed
+             *
+             *     `upstream_answer_invalid`: Provider answer not as declared
+             *
+             *     `upstream_interrupted`: Provider answer broke off
+             */
+            502: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: Overloaded
+             *
+             *     `unavailable`: Temporarily unavailable
+             *
+             *     `shutting_down`: Shutting down
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `upstream_timeout`: Provider timed out */
+            504: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getCapabilitiesBySlugOperationsByOperation: {
+        parameters: {
+            query?: {
+                /** @description A frozen version; the default one when left out */
+                version?: string;
+            };
+            header?: {
+                /** @description Names one paid intent. The same key with the same body replays the stored answer, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                slug: string;
+                operation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /**
+             * @description `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             *
+             *     `invalid_idempotency_key`: Invalid idempotency key
+             *
+             *     `idempotency_key_required`: Idempotency key required
+             *
+             *     `upstream_refused`: Provider refused the request
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `insufficient_credits`: Insufficient credits
+             *
+             *     `budget_exceeded`: Budget exceeded
+             */
+            402: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `funding_mode_not_allowed`: Funding mode not allowed
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `capability_not_found`: Capability not found
+             *
+             *     `capability_version_not_found`: Capability version not found
+             *
+             *     `operation_not_found`: Operation not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `method_not_allowed`: Method not allowed */
+            405: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    allow: components["headers"]["allow"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `idempotency_conflict`: Idempotency conflict
+             *
+             *     `request_in_progress`: Request in progress
+             *
+             *     `answer_not_kept`: Answer not kept
+             *
+             *     `capability_version_drifted`: Capability version drifted
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `upstream_failed`: Provider failed
+             *
+             *     `upstream_answer_invalid`: Provider answer not as declared
+             *
+             *     `upstream_interrupted`: Provider answer broke off
+             */
+            502: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: Overloaded
+             *
+             *     `unavailable`: Temporarily unavailable
+             *
+             *     `shutting_down`: Shutting down
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `upstream_timeout`: Provider timed out */
+            504: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    putCapabilitiesBySlugOperationsByOperation: {
+        parameters: {
+            query?: {
+                /** @description A frozen version; the default one when left out */
+                version?: string;
+            };
+            header?: {
+                /** @description Names one paid intent. The same key with the same body replays the stored answer, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                slug: string;
+                operation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             *
+             *     `invalid_idempotency_key`: Invalid idempotency key
+             *
+             *     `idempotency_key_required`: Idempotency key required
+             *
+             *     `upstream_refused`: Provider refused the request
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `insufficient_credits`: Insufficient credits
+             *
+             *     `budget_exceeded`: Budget exceeded
+             */
+            402: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `funding_mode_not_allowed`: Funding mode not allowed
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `capability_not_found`: Capability not found
+             *
+             *     `capability_version_not_found`: Capability version not found
+             *
+             *     `operation_not_found`: Operation not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `method_not_allowed`: Method not allowed */
+            405: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    allow: components["headers"]["allow"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `idempotency_conflict`: Idempotency conflict
+             *
+             *     `request_in_progress`: Request in progress
+             *
+             *     `answer_not_kept`: Answer not kept
+             *
+             *     `capability_version_drifted`: Capability version drifted
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `upstream_failed`: Provider failed
+             *
+             *     `upstream_answer_invalid`: Provider answer not as declared
+             *
+             *     `upstream_interrupted`: Provider answer broke off
+             */
+            502: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: Overloaded
+             *
+             *     `unavailable`: Temporarily unavailable
+             *
+             *     `shutting_down`: Shutting down
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `upstream_timeout`: Provider timed out */
+            504: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postCapabilitiesBySlugOperationsByOperation: {
+        parameters: {
+            query?: {
+                /** @description A frozen version; the default one when left out */
+                version?: string;
+            };
+            header?: {
+                /** @description Names one paid intent. The same key with the same body replays the stored answer, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                slug: string;
+                operation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             *
+             *     `invalid_idempotency_key`: Invalid idempotency key
+             *
+             *     `idempotency_key_required`: Idempotency key required
+             *
+             *     `upstream_refused`: Provider refused the request
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `insufficient_credits`: Insufficient credits
+             *
+             *     `budget_exceeded`: Budget exceeded
+             */
+            402: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `funding_mode_not_allowed`: Funding mode not allowed
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `capability_not_found`: Capability not found
+             *
+             *     `capability_version_not_found`: Capability version not found
+             *
+             *     `operation_not_found`: Operation not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `method_not_allowed`: Method not allowed */
+            405: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    allow: components["headers"]["allow"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `idempotency_conflict`: Idempotency conflict
+             *
+             *     `request_in_progress`: Request in progress
+             *
+             *     `answer_not_kept`: Answer not kept
+             *
+             *     `capability_version_drifted`: Capability version drifted
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `upstream_failed`: Provider failed
+             *
+             *     `upstream_answer_invalid`: Provider answer not as declared
+             *
+             *     `upstream_interrupted`: Provider answer broke off
+             */
+            502: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: Overloaded
+             *
+             *     `unavailable`: Temporarily unavailable
+             *
+             *     `shutting_down`: Shutting down
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `upstream_timeout`: Provider timed out */
+            504: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteCapabilitiesBySlugOperationsByOperation: {
+        parameters: {
+            query?: {
+                /** @description A frozen version; the default one when left out */
+                version?: string;
+            };
+            header?: {
+                /** @description Names one paid intent. The same key with the same body replays the stored answer, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                slug: string;
+                operation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             *
+             *     `invalid_idempotency_key`: Invalid idempotency key
+             *
+             *     `idempotency_key_required`: Idempotency key required
+             *
+             *     `upstream_refused`: Provider refused the request
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `insufficient_credits`: Insufficient credits
+             *
+             *     `budget_exceeded`: Budget exceeded
+             */
+            402: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `funding_mode_not_allowed`: Funding mode not allowed
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `capability_not_found`: Capability not found
+             *
+             *     `capability_version_not_found`: Capability version not found
+             *
+             *     `operation_not_found`: Operation not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `method_not_allowed`: Method not allowed */
+            405: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    allow: components["headers"]["allow"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `idempotency_conflict`: Idempotency conflict
+             *
+             *     `request_in_progress`: Request in progress
+             *
+             *     `answer_not_kept`: Answer not kept
+             *
+             *     `capability_version_drifted`: Capability version drifted
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `upstream_failed`: Provider failed
+             *
+             *     `upstream_answer_invalid`: Provider answer not as declared
+             *
+             *     `upstream_interrupted`: Provider answer broke off
+             */
+            502: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: Overloaded
+             *
+             *     `unavailable`: Temporarily unavailable
+             *
+             *     `shutting_down`: Shutting down
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `upstream_timeout`: Provider timed out */
+            504: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    patchCapabilitiesBySlugOperationsByOperation: {
+        parameters: {
+            query?: {
+                /** @description A frozen version; the default one when left out */
+                version?: string;
+            };
+            header?: {
+                /** @description Names one paid intent. The same key with the same body replays the stored answer, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                slug: string;
+                operation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapabilityAnswer"];
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             *
+             *     `invalid_idempotency_key`: Invalid idempotency key
+             *
+             *     `idempotency_key_required`: Idempotency key required
+             *
+             *     `upstream_refused`: Provider refused the request
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `insufficient_credits`: Insufficient credits
+             *
+             *     `budget_exceeded`: Budget exceeded
+             */
+            402: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `funding_mode_not_allowed`: Funding mode not allowed
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `capability_not_found`: Capability not found
+             *
+             *     `capability_version_not_found`: Capability version not found
+             *
+             *     `operation_not_found`: Operation not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `method_not_allowed`: Method not allowed */
+            405: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    allow: components["headers"]["allow"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `idempotency_conflict`: Idempotency conflict
+             *
+             *     `request_in_progress`: Request in progress
+             *
+             *     `answer_not_kept`: Answer not kept
+             *
+             *     `capability_version_drifted`: Capability version drifted
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `upstream_failed`: Provider failed
+             *
+             *     `upstream_answer_invalid`: Provider answer not as declared
+             *
+             *     `upstream_interrupted`: Provider answer broke off
+             */
+            502: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `overloaded`: Overloaded
+             *
+             *     `unavailable`: Temporarily unavailable
+             *
+             *     `shutting_down`: Shutting down
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `upstream_timeout`: Provider timed out */
+            504: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postMcp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description A JSON-RPC answer, plain or as one event of a stream */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                };
+            };
+            /** @description A notification was taken */
+            202: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "": string;
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `origin_not_allowed`: Origin not allowed
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     [name: string]: unknown;

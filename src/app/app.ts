@@ -3,12 +3,15 @@ import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
 import type { MediaParts } from '../media/parts.ts'
+import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
 import { type Media, openMedia } from './media.ts'
 import { type OpenedMediaParts, openMediaParts } from './media-parts.ts'
 import type { Metrics } from './metrics.ts'
+import type { Loaded, Reloaded } from './offer.ts'
 import type { Surroundings } from './server-surroundings.ts'
 import { allRoutes, paymentHint } from './slices.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -22,6 +25,8 @@ export interface App {
   readonly processId: bigint
   /** Notes when credentials were last used; upkeep does so now and then. */
   flushUsed(): Promise<void>
+  /** Reads models, prices and capabilities again; what cannot be used changes nothing. Never rejects. */
+  reload(load: () => Loaded): Promise<Reloaded>
   /** Stops accepting, lets calls finish for `drainMs`, marks what is left as `usage_unknown`, closes everything. */
   stop(drainMs: number): Promise<void>
 }
@@ -31,10 +36,14 @@ export async function createApp(around: Surroundings): Promise<App> {
   let closing = false
   const core = await openCore(around, () => closing)
   const { ledger, metrics, processId } = core
-  const publicUrl = () => around.config.publicUrl ?? listeningUrl(server)
+  const publicUrl = (): string => around.config.publicUrl ?? listeningUrl(server)
   const parts: MediaParts & Partial<OpenedMediaParts> = around.media ?? openMediaParts(core, publicUrl)
-  const media = openMedia(core, parts, { publicUrl, paymentHint: paymentHint(core, publicUrl) })
-  const routes = allRoutes(core, media, publicUrl)
+  const media = openMedia(core, parts, {
+    publicUrl,
+    paymentHint: paymentHint(core, publicUrl),
+    runners: capabilityRunners(core),
+  })
+  const routes = allRoutes(core, media, publicUrl, (token) => (request) => askItself(server, token, request))
   const server = listenable(core, routes)
   // a task's provider is told where to report: the address is known once the server listens
   server.addHook('onListen', async () => media.start())
@@ -46,6 +55,7 @@ export async function createApp(around: Surroundings): Promise<App> {
     metrics,
     processId,
     flushUsed: core.authenticator.flushUsed,
+    reload: core.offer.reload,
     async stop(drainMs) {
       closing = true
       await finishCalls(server, core, media, drainMs)
@@ -57,7 +67,7 @@ export async function createApp(around: Surroundings): Promise<App> {
       await processes
         .end(core.db, processId)
         .catch((error: unknown) => core.onTrouble('the goodbye could not be written', error))
-      await Promise.all(Object.values(core.providers).map((provider) => provider.close()))
+      await core.offer.close()
       await core.guardedFetch.close()
       await core.applier.close()
       await core.pool.end()
@@ -101,6 +111,18 @@ function upkeepOf(
         logger.error({ findings: findings.slice(0, 20), count: findings.length }, 'the ledger audit found differences')
     },
   })
+}
+
+/** A request of a tool, through the same routes, limits and checks as everybody's. */
+async function askItself(server: FastifyInstance, token: string, request: ApiRequest): Promise<ApiAnswer> {
+  const { method, path, body, headers } = request
+  const answer = await server.inject({
+    method,
+    url: path,
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    ...(body === undefined ? {} : { payload: body }),
+  })
+  return { status: answer.statusCode, body: answer.json() }
 }
 
 /** Where a server is reached whose public address is not set, because the system chose its port. */

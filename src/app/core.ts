@@ -1,8 +1,4 @@
 import type pg from 'pg'
-import type { Config, Secrets } from '../config/config.ts'
-import type { MediaModelConfig } from '../config/media-models.ts'
-import type { ModelConfig } from '../config/models.ts'
-import type { ProviderConfig } from '../config/providers.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { durabilityProblems } from '../db/durability.ts'
 import { MigrationFault, pendingMigrations } from '../db/migrate.ts'
@@ -12,7 +8,6 @@ import { keyAuthenticator } from '../identity/keys/service.ts'
 import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { microcredits } from '../kernel/money.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
 import { setBalanceLow } from '../ledger/balance-low.ts'
@@ -24,10 +19,10 @@ import * as processes from '../ledger/processes.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { createGuardedFetch, type GuardedFetch } from '../net/guarded-fetch.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
-import { createProvider } from '../providers/index.ts'
-import type { ChatProvider } from '../providers/provider.ts'
 import { sampleAxon } from './axon-metrics.ts'
 import { createMetrics, type Metrics, samplePayments, sampleX402 } from './metrics.ts'
+import { type Offer, openOffer, type Reloaded } from './offer.ts'
+import { sampleOffer } from './offer-metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
 import type { Surroundings } from './server-surroundings.ts'
 import { openWebhooks, type Webhooks } from './webhooks.ts'
@@ -46,9 +41,10 @@ export interface Core {
   readonly limits: RequestLimits
   readonly payments: Payments
   readonly x402: X402
-  readonly providers: Readonly<Record<string, ChatProvider>>
-  readonly models: () => ReadonlyMap<string, ModelConfig>
-  readonly mediaModels: () => ReadonlyMap<string, MediaModelConfig>
+  readonly offer: Offer
+  readonly providers: Offer['providers']
+  readonly models: Offer['models']
+  readonly mediaModels: Offer['mediaModels']
   /** Asks addresses that others chose: never a private one. */
   readonly guardedFetch: GuardedFetch
   readonly webhooks: Webhooks
@@ -107,9 +103,9 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     onTrouble,
   })
   const ledger = createLedger(applier, holdIds)
-  const models = new Map(config.models.map((model) => [model.id, model]))
-  const mediaModels = new Map(config.mediaModels.map((model) => [model.id, model]))
+  const offer = await openOfferOf(around, metrics, { db, clock, processId, onTrouble })
   const payments = openPayments(around, db, onTrouble)
+  const guardedFetch = openGuardedFetch(around)
   samplePayments(metrics.registry, {
     reports: payments.reports,
     status: payments.watcher.status,
@@ -118,11 +114,6 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   })
   const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
   sampleX402(metrics.registry, x402.status)
-  const guardedFetch = createGuardedFetch({
-    ...config.outgoing,
-    connectionsPerOrigin: FOREIGN_CONNECTIONS,
-    connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
-  })
   sampleAxon(metrics.registry, payments.axon)
   return {
     around,
@@ -142,14 +133,20 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     limits: createRequestLimits({ limiter: createLimiter({ db, clock, onTrouble }), settings: config.limits }),
     payments,
     x402,
-    providers: openProviders(config, around.secrets, clock),
-    models: () => models,
+    offer,
+    ...sold(offer),
     guardedFetch,
     webhooks: openWebhooks(around, { db, guarded: guardedFetch, metrics, onTrouble }),
-    mediaModels: () => mediaModels,
     ending: new AbortController(),
   }
 }
+
+const openGuardedFetch = ({ config }: Surroundings): GuardedFetch =>
+  createGuardedFetch({
+    ...config.outgoing,
+    connectionsPerOrigin: FOREIGN_CONNECTIONS,
+    connectTimeoutMs: FOREIGN_CONNECT_TIMEOUT_MS,
+  })
 
 async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']): Promise<void> {
   const problems = await durabilityProblems(pool)
@@ -167,24 +164,33 @@ async function refuseUnfitDatabase(pool: ReturnType<typeof openDatabase>['pool']
   throw new StartRefused(problems.join('\n'))
 }
 
-function openProviders(
-  config: Config,
-  secrets: Pick<Secrets, 'providerKeys'>,
-  clock: Clock,
-): Record<string, ChatProvider> {
-  return Object.fromEntries(
-    Object.entries(config.providers).flatMap(([name, provider]) =>
-      provider.kind === 'task-api' ? [] : [[name, openProvider(name, provider, secrets.providerKeys[name], clock)]],
-    ),
-  )
+/** What slices ask of the offer by itself. */
+const sold = ({ providers, models, mediaModels }: Offer) => ({ providers, models, mediaModels })
+
+/** What is sold, watched by metrics and log. */
+async function openOfferOf(
+  around: Surroundings,
+  metrics: Metrics,
+  deps: Omit<Parameters<typeof openOffer>[0], 'onReloaded'>,
+): Promise<Offer> {
+  const offer = await openOffer({ ...deps, onReloaded: reportReload(around, metrics) }, around)
+  sampleOffer(metrics.registry, offer.standing)
+  warnOfDrift(around, offer.standing().drifted)
+  return offer
 }
 
-function openProvider(
-  name: string,
-  provider: Exclude<ProviderConfig, { kind: 'task-api' }>,
-  apiKey: string | undefined,
-  clock: Clock,
-): ChatProvider {
-  if (provider.kind === 'demo') return createProvider('demo', { ...provider, clock })
-  return createProvider('openai-compatible', { ...provider, name, ...(apiKey === undefined ? {} : { apiKey }) })
+/** A refusal must not be overlooked: the server goes on with what it had. */
+function reportReload({ logger, clock }: Surroundings, metrics: Metrics) {
+  return ({ outcome, lines }: Reloaded, drifted: readonly string[]): void => {
+    metrics.reloaded(outcome !== 'refused', clock.now().getTime() / 1000)
+    if (outcome === 'refused')
+      logger.error({ problems: lines }, 'the configuration was refused: the settings of before stay in force')
+    else logger.info({ changes: lines }, outcome === 'applied' ? 'the configuration was applied' : 'nothing changed')
+    warnOfDrift({ logger }, drifted)
+  }
+}
+
+function warnOfDrift({ logger }: Pick<Surroundings, 'logger'>, drifted: readonly string[]): void {
+  if (drifted.length > 0)
+    logger.error({ versions: drifted }, 'versions of capabilities differ from what was frozen: their calls are refused')
 }

@@ -3,6 +3,7 @@ import { databaseAnswers } from '../db/answers.ts'
 import type { Database } from '../db/database.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Metrics } from './metrics.ts'
+import type { Offer } from './offer.ts'
 import type { Payments } from './payments.ts'
 import type { X402 } from './x402.ts'
 
@@ -14,6 +15,7 @@ export interface HealthDeps {
   readonly closing: () => boolean
   readonly ledgerFailing: () => boolean
   readonly payments: Pick<Payments, 'watcher' | 'reports' | 'axon'>
+  readonly offer: Pick<Offer, 'standing'>
   readonly x402: Pick<X402, 'status'>
   /** False where /metrics has a port of its own. */
   readonly serveMetrics: boolean
@@ -51,8 +53,8 @@ export function healthRoutes(deps: HealthDeps): Route[] {
           database: (await databaseAnswers(deps.db)) ? { ok: true } : silent,
         }
         const ready = Object.values(checks).every((check) => check.ok)
-        // what is wrong with payments is said, and keeps nobody from calling models
-        Object.assign(checks, await paymentChecks(deps.payments))
+        // what is wrong with payments or with a new configuration is said, and keeps nobody from calling models
+        Object.assign(checks, configurationChecks(deps.offer), await paymentChecks(deps.payments))
         const topUps = await deps.x402.status().catch(() => undefined)
         if (topUps) checks.x402 = { ok: topUps.ok, detail: topUps.detail }
         return reply
@@ -84,6 +86,17 @@ export function healthRoutes(deps: HealthDeps): Route[] {
     )
   }
   return routes
+}
+
+/** A refused file and blocked versions. */
+function configurationChecks({ standing }: HealthDeps['offer']): Record<string, { ok: boolean; detail?: string }> {
+  const { refused, drifted } = standing()
+  return {
+    configuration: refused === undefined ? { ok: true } : { ok: false, detail: refused },
+    ...(drifted.length === 0
+      ? {}
+      : { capabilities: { ok: false, detail: `differ from what was frozen: ${drifted.join(', ')}` } }),
+  }
 }
 
 async function paymentChecks({

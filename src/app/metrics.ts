@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { InvocationReport } from '../capabilities/invocation.ts'
 import type { Answered } from '../http/server.ts'
 import type { ChatReport } from '../inference/chat/running.ts'
 import type { FlushReport } from '../ledger/applier.ts'
@@ -28,6 +29,8 @@ export interface Metrics {
   flushed(report: FlushReport): void
   attempted(provider: string, kind: string): void
   chatted(report: ChatReport): void
+  invoked(report: InvocationReport): void
+  reloaded(taken: boolean, atSeconds: number): void
   audited(findings: number, atSeconds: number): void
 }
 
@@ -35,7 +38,14 @@ export interface Metrics {
 export function createMetrics(sampled: Sampled): Metrics {
   const registry = new Registry()
   sampleInto(registry, sampled)
-  return { registry, ...requestMetrics(registry), ...ledgerMetrics(registry), ...callMetrics(registry) }
+  return {
+    registry,
+    ...requestMetrics(registry),
+    ...ledgerMetrics(registry),
+    ...callMetrics(registry),
+    ...capabilityMetrics(registry),
+    ...configurationMetrics(registry),
+  }
 }
 
 type Counting<M extends keyof Metrics> = Pick<Metrics, M>
@@ -117,6 +127,44 @@ function callMetrics(registry: Registry): Counting<'attempted' | 'chatted'> {
       calls.inc({ model, state })
       if (chargedMicro !== undefined) charged.inc({ model }, Number(chargedMicro))
       if (providerCostMicro !== undefined) cost.inc({ model }, Number(providerCostMicro))
+    },
+  }
+}
+
+function capabilityMetrics(registry: Registry): Counting<'invoked'> {
+  const counter = counterIn(registry)
+  const labels = ['capability', 'operation']
+  const calls = counter('farebox_capability_calls_total', 'Calls of capabilities by how their money ended', [
+    ...labels,
+    'state',
+  ])
+  const charged = counter('farebox_capability_charged_micro_total', 'Microcredits charged for capabilities', labels)
+  return {
+    invoked({ capability, operation, state, chargedMicro }) {
+      calls.inc({ capability, operation, state })
+      if (chargedMicro !== undefined) charged.inc({ capability, operation }, Number(chargedMicro))
+    },
+  }
+}
+
+function configurationMetrics(registry: Registry): Counting<'reloaded'> {
+  const registers = [registry]
+  const ok = new Gauge({
+    name: 'farebox_configuration_ok',
+    help: 'Whether the configuration could be used when it was last read: must be 1',
+    registers,
+  })
+  const readAt = new Gauge({
+    name: 'farebox_configuration_read_timestamp_seconds',
+    help: 'When the configuration was last read again; 0 since the start not',
+    registers,
+  })
+  ok.set(1)
+  readAt.set(0)
+  return {
+    reloaded(taken, atSeconds) {
+      ok.set(taken ? 1 : 0)
+      readAt.set(atSeconds)
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Config, Secrets } from '../config/config.ts'
+import { type Config, loadConfig, type Secrets } from '../config/config.ts'
 import { buildConsole } from '../console/files.ts'
 import { type App, createApp } from './app.ts'
 import { createLogger, inTurns } from './logger.ts'
@@ -21,6 +21,9 @@ export async function serve(
   const { config } = settings
   const lines = inTurns(around.write)
   const logger = createLogger({ level: settings.logLevel, write: lines.write })
+  // asked while it starts, a server reads the file in any case
+  let reload = (): void => undefined
+  around.onReload(() => reload())
   await buildConsole().then(
     (built) => built && logger.info('built the console'),
     (error: unknown) =>
@@ -50,6 +53,8 @@ export async function serve(
       }, reject)
     })
   })
+  const { environment, readFile, clock } = around
+  reload = () => void app.reload(() => loadConfig({ environment, readFile, now: clock.now(), mode: config.mode }))
   logger.info({ address }, 'listening')
   return { app, address, ended }
 }

@@ -7,17 +7,7 @@ import type { Logger } from './logger.ts'
 /** Everything that a server is made of and that is not in its configuration. */
 export interface Surroundings {
   readonly config: Config
-  readonly secrets: Pick<
-    Secrets,
-    | 'rpcUrls'
-    | 'axon'
-    | 'providerKeys'
-    | 'callbackSecrets'
-    | 'oidcClientSecrets'
-    | 'relayerKey'
-    | 'facilitatorKey'
-    | 'resultsKey'
-  >
+  readonly secrets: Omit<Secrets, 'databaseUrl' | 'keyPepper'>
   readonly databaseUrl: string
   readonly pepper: Buffer
   readonly clock: Clock

@@ -4,6 +4,8 @@ import { creditRoutes } from '../billing/credits/routes.ts'
 import { refundRoutes } from '../billing/refunds/routes.ts'
 import { settlementRoutes } from '../billing/settlements/routes.ts'
 import { usageRoutes } from '../billing/usage/routes.ts'
+import { capabilityRoutes } from '../capabilities/routes.ts'
+import { operationTools } from '../capabilities/tools.ts'
 import { consoleRoutes } from '../console/routes.ts'
 import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
@@ -21,6 +23,7 @@ import { sessionOpener } from '../identity/sessions/service.ts'
 import { walletRoutes } from '../identity/wallets/routes.ts'
 import { chatRoutes } from '../inference/chat/routes.ts'
 import { modelsRoutes } from '../inference/models/routes.ts'
+import { type McpDeps, mcpRoutes } from '../mcp/routes.ts'
 import { axonRoutes } from '../payments/axon/routes.ts'
 import { contextRoutes } from '../payments/context/routes.ts'
 import { contextTokens } from '../payments/context/tokens.ts'
@@ -30,6 +33,7 @@ import { orderRoutes } from '../payments/orders/routes.ts'
 import { x402Routes } from '../payments/x402/routes.ts'
 import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
 import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
+import { capabilityTasks } from './capability-tasks.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
 import type { Media } from './media.ts'
@@ -38,8 +42,8 @@ import { webhookDescriptions } from './webhooks.ts'
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
-/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens. */
-export function allRoutes(core: Core, media: Media, publicUrl: () => string): Route[] {
+/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens, and `sendAs` asks it. */
+export function allRoutes(core: Core, media: Media, publicUrl: () => string, sendAs: McpDeps['sendAs']): Route[] {
   const { db, around, metrics, tokens } = core
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
@@ -87,6 +91,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
     }),
     ...endpointRoutes({ db, clock, ...core.webhooks }),
     ...deliveryRoutes({ db, clock }),
+    ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
     ...healthRoutes({
@@ -96,6 +101,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
       closing: core.closing,
       ledgerFailing: () => core.applier.failing,
       payments: core.payments,
+      offer: core.offer,
       x402: core.x402,
       serveMetrics: config.metricsPort === undefined,
     }),
@@ -107,6 +113,35 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string): Ro
 export const paymentHint =
   ({ payments }: Pick<Core, 'payments'>, publicUrl: () => string): PaymentHint =>
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
+
+/** Operations over HTTP, and the same as tools. */
+function capabilitiesAndTools(
+  core: Core,
+  media: Media,
+  publicUrl: () => string,
+  sendAs: McpDeps['sendAs'],
+): readonly Route[] {
+  const { capabilities } = core.offer
+  const { config, version } = core.around
+  return [
+    ...capabilityRoutes({
+      ...core,
+      capabilities,
+      createTask: capabilityTasks(media),
+      paymentHint: paymentHint(core, publicUrl),
+      ending: core.ending.signal,
+      onInvoked: core.metrics.invoked,
+    }),
+    ...mcpRoutes({
+      version,
+      publicUrl,
+      sendAs,
+      ...config.mcp,
+      operations: () => operationTools(capabilities()),
+      onTrouble: core.onTrouble,
+    }),
+  ]
+}
 
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {

@@ -16,6 +16,10 @@ export interface ProgramSurroundings {
   readonly userName: string
   readonly isRunning: (pid: number) => boolean
   readonly onStop: (stop: (signal: string) => void) => void
+  /** Calls back each time this process is asked to read its configuration again (SIGHUP). */
+  readonly onReload: (reload: () => void) => void
+  /** Asks another process of this host to read its configuration again. Throws when it cannot be asked. */
+  readonly askToReload: (pid: number) => void
   readonly write: (text: string) => void
   readonly writeError: (text: string) => void
 }

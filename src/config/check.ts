@@ -30,6 +30,7 @@ export function check(walk: Walk, schema: SchemaNode, node: Node | undefined, wh
     return refused
   }
   if (schema.anyOf) return checkUnion(walk, schema.anyOf, resolved)
+  if (schema.additionalProperties === true) return checkFree(walk, schema, resolved)
   if (schema.properties) return checkObject(walk, schema, schema.properties, resolved)
   if (schema.patternProperties) return checkRecord(walk, schema, schema.patternProperties, resolved)
   if (schema.items) return checkList(walk, schema, schema.items, resolved)
@@ -116,6 +117,16 @@ function checkRecord(
   walk.origins.set(result, node)
   return result
 }
+
+/** JSON of the operator's own, such as the JSON Schema of an operation: any keys and values, taken as they are. */
+function checkFree(walk: Walk, schema: SchemaNode, node: Node): unknown {
+  if (!isMap(node)) return refuseType(walk, schema, node)
+  const value: unknown = node.toJS(walk.document, { maxAliasCount: ALIASES_MAX })
+  if (typeof value === 'object' && value !== null) walk.origins.set(value, node)
+  return value
+}
+
+const ALIASES_MAX = 100
 
 function checkList(walk: Walk, schema: SchemaNode, items: SchemaNode, node: Node): unknown {
   if (!isSeq(node)) return refuseType(walk, schema, node)

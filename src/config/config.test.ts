@@ -85,7 +85,7 @@ describe('loadConfig', () => {
       concurrentTasks: 64,
       chatBodyBytes: 8_388_608,
     })
-    expect(Object.values(secrets).filter(Boolean)).toEqual([{}, {}, {}, { rpcUrls: [], rateUrls: [] }, {}])
+    expect(JSON.stringify(secrets)).not.toMatch(/:"/)
   })
 
   test('production takes the public limits, and every address', () => {
@@ -177,7 +177,7 @@ describe('loadConfig', () => {
         )
         expect(Array.isArray(problemsOf({ file: changed.join('\n'), environment }))).toBe(true)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
     expect(problemsOf({ file: fileWith().replace('"http://127.0.0.1:1/v1"', '1') })).toMatchObject([
       { where: 'farebox.yaml:1' },
@@ -351,7 +351,7 @@ describe('production is refused', () => {
   })
 
   test('with demo providers and models, unless allow_demo says so', () => {
-    expect(production(wired, shipped())).toHaveLength(9)
+    expect(production(wired, shipped())).toHaveLength(10)
     expect(production(wired, shipped().replace('allow_demo: false', 'allow_demo: true'))).toEqual([])
     expect(production(wired, fileWith({ id: 'demo-x' }))).toMatchObject([{ where: 'farebox.yaml:3' }])
   })

@@ -1,7 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { type AxonSecrets, readAxon } from './axon.ts'
+import { type CapabilityConfig, readCapabilities } from './capabilities.ts'
+import { contradictions } from './contradictions.ts'
 import { type Environment, type RawEnvironment, readEnvironment, reason } from './environment.ts'
-import { type CheckedFile, readConfigurationFile } from './file.ts'
+import { readConfigurationFile } from './file.ts'
 import { type Limits, readLimits } from './limits.ts'
 import { type MediaModelConfig, readMediaModels } from './media-models.ts'
 import { type ModelConfig, readModels } from './models.ts'
@@ -12,7 +14,7 @@ import { ConfigurationFault, type Problem } from './problem.ts'
 import { type ProviderConfig, readProviders } from './providers.ts'
 import type { ReadFile } from './read-file.ts'
 import { type AccessKey, type OutgoingConfig, type ResultsConfig, readResults } from './results.ts'
-import { readX402, relayerProblems } from './x402.ts'
+import { readX402 } from './x402.ts'
 
 /** `development` is the economy of `npm start`, `production` is `farebox serve`. */
 export type Mode = 'development' | 'production'
@@ -40,16 +42,24 @@ export interface Config {
   /** By name; without prototype. */
   readonly providers: Readonly<Record<string, ProviderConfig>>
   readonly models: readonly ModelConfig[]
+  readonly capabilities: readonly CapabilityConfig[]
+  readonly mcp: McpConfig
   /** What makes pictures and films. */
   readonly mediaModels: readonly MediaModelConfig[]
   readonly payments: PaymentsConfig
   /** How owners sign in. */
   readonly oidc: OidcConfig
-  /** Below which balance an account is told, in microcredits; 0 tells nobody. */
-  readonly balanceLowMicro: bigint
   readonly results: ResultsConfig
   readonly outgoing: OutgoingConfig
+  /** Below which balance an account is told, in microcredits; 0 tells nobody. */
+  readonly balanceLowMicro: bigint
   readonly limits: Limits
+}
+
+/** Who may call /mcp besides loopback and the public address. */
+export interface McpConfig {
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
 }
 
 /** What must never be logged, shown or stored. Kept apart from Config so that no dump of settings can hold it. */
@@ -60,6 +70,8 @@ export interface Secrets {
   readonly keyPepper: Buffer | undefined
   /** By provider name; absent for providers without a key. */
   readonly providerKeys: Readonly<Record<string, string>>
+  /** Secret headers of capabilities' upstreams, by slug and header name; without prototype. */
+  readonly capabilityHeaders: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** What callbacks are signed with, by provider name; absent for providers without. */
   readonly callbackSecrets: Readonly<Record<string, string>>
   /** Addresses of nodes by asset id: they often hold keys. */
@@ -68,11 +80,11 @@ export interface Secrets {
   readonly axon: AxonSecrets
   /** By identity provider name; absent for public clients. */
   readonly oidcClientSecrets: Readonly<Record<string, string>>
+  /** undefined: results are kept in the data folder. */
+  readonly resultsKey: AccessKey | undefined
   /** The private key of the account that sends x402 payments. */
   readonly relayerKey: string | undefined
   readonly facilitatorKey: string | undefined
-  /** undefined: results are kept in the data folder. */
-  readonly resultsKey: AccessKey | undefined
 }
 
 /** The configuration file that comes with the package: the demo provider and its models. */
@@ -101,6 +113,7 @@ export function loadConfig({
   const file = readConfigurationFile(source.text, source.path)
   const providers = readProviders(file, raw, readFile)
   const models = readModels(file, now)
+  const capabilities = readCapabilities(file, raw, readFile)
   const media = readMediaModels(file, now)
   const payments = readPayments(file, raw, readFile)
   const axon = readAxon(file, raw, readFile)
@@ -108,17 +121,10 @@ export function loadConfig({
   const oidc = readOidc({ file, raw, readFile, development: mode === 'development' })
   const results = readResults(file, raw, { readFile, development: mode === 'development' })
   const host = environment.HOST ?? (mode === 'development' ? '127.0.0.1' : '0.0.0.0')
-  const parts = [file, providers, models, media, payments, axon, x402, oidc, results]
+  const parts = [file, providers, models, media, capabilities, payments, axon, x402, oidc, results]
   problems.push(...parts.flatMap((part) => part.problems))
-  problems.push(
-    ...contradictions({
-      mode,
-      host,
-      environment,
-      file,
-      mentioned: new Set(problems.map(({ where }) => where)),
-    }),
-  )
+  const mentioned = new Set(problems.map(({ where }) => where))
+  problems.push(...contradictions({ mode, host, environment, file, mentioned }))
   if (problems.length > 0) throw new ConfigurationFault(problems)
 
   const config: Config = {
@@ -136,17 +142,19 @@ export function loadConfig({
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,
+    capabilities: capabilities.capabilities,
+    mcp: { allowedHosts: file.content.mcp.allowed_hosts, allowedOrigins: file.content.mcp.allowed_origins },
     mediaModels: media.mediaModels,
     payments: { ...payments.payments, axon: axon.axon, x402: x402.settings },
     oidc: oidc.oidc,
-    balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     results: results.results,
     outgoing: results.outgoing,
+    balanceLowMicro: BigInt(file.content.credits.balance_low_micro),
     limits: readLimits(file, mode),
   }
   return {
     config: deeplyFrozen(config),
-    secrets: Object.freeze(gathered(environment, { providers, payments, axon, x402, oidc, results })),
+    secrets: Object.freeze(gathered(environment, { providers, capabilities, payments, axon, x402, oidc, results })),
   }
 }
 
@@ -155,6 +163,7 @@ function gathered(
   environment: Environment,
   parts: {
     readonly providers: Pick<ReturnType<typeof readProviders>, 'providerKeys' | 'callbackSecrets'>
+    readonly capabilities: Pick<ReturnType<typeof readCapabilities>, 'capabilityHeaders'>
     readonly payments: Pick<ReturnType<typeof readPayments>, 'rpcUrls'>
     readonly axon: Pick<ReturnType<typeof readAxon>, 'secrets'>
     readonly x402: Pick<ReturnType<typeof readX402>, 'facilitatorKey'>
@@ -166,13 +175,14 @@ function gathered(
     databaseUrl: environment.DATABASE_URL,
     keyPepper: environment.FAREBOX_KEY_PEPPER,
     providerKeys: parts.providers.providerKeys,
+    capabilityHeaders: parts.capabilities.capabilityHeaders,
     callbackSecrets: parts.providers.callbackSecrets,
     rpcUrls: parts.payments.rpcUrls,
     axon: parts.axon.secrets,
     oidcClientSecrets: parts.oidc.clientSecrets,
+    resultsKey: parts.results.accessKey,
     relayerKey: environment.FAREBOX_RELAYER_KEY,
     facilitatorKey: parts.x402.facilitatorKey,
-    resultsKey: parts.results.accessKey,
   }
 }
 
@@ -196,84 +206,6 @@ function openConfigurationFile(environment: Environment, readFile: ReadFile): { 
     problem: `There is no file ${named ?? packagedConfigurationFile}.`,
     fix: 'Correct the path, or install the package again.',
   }
-}
-
-interface Situation {
-  readonly mode: Mode
-  readonly host: string
-  readonly environment: Environment
-  readonly file: CheckedFile
-  /** Where a problem is known already: a value that could not be read is not called missing too. */
-  readonly mentioned: ReadonlySet<string>
-}
-
-/** Settings that are fine one by one and wrong together. */
-function contradictions({ mode, host, environment, file, mentioned }: Situation): Problem[] {
-  const problems: Problem[] = []
-  const refuse = (where: string, problem: string, fix: string) => {
-    if (!mentioned.has(where) && !mentioned.has(`${where}_FILE`)) problems.push({ where, problem, fix })
-  }
-  const { PORT: port, FAREBOX_METRICS_PORT: metricsPort, FAREBOX_PUBLIC_URL: publicUrl } = environment
-  if (metricsPort !== undefined && metricsPort === port) {
-    refuse('FAREBOX_METRICS_PORT', `It is ${port}, like PORT.`, 'Take another port, or unset it.')
-  }
-  if (mode === 'development') {
-    if (environment.NODE_ENV === 'production') {
-      refuse(
-        'NODE_ENV',
-        'It is production, but this is the development economy with well-known keys.',
-        'Run `farebox serve`, or unset NODE_ENV.',
-      )
-    }
-    return problems
-  }
-  if (!isLoopback(host) && !publicUrl?.startsWith('https://')) {
-    refuse(
-      'FAREBOX_PUBLIC_URL',
-      publicUrl === undefined ? 'It is not set.' : 'It is not https: keys would travel in the clear.',
-      'Set the https:// address that clients use, or HOST=127.0.0.1 for this machine only.',
-    )
-  }
-  if (environment.DATABASE_URL === undefined) {
-    refuse(
-      'DATABASE_URL',
-      'It is not set.',
-      'Set the address of a PostgreSQL database, or DATABASE_URL_FILE. The embedded one is for development.',
-    )
-  }
-  if (environment.FAREBOX_KEY_PEPPER === undefined) {
-    refuse(
-      'FAREBOX_KEY_PEPPER',
-      'It is not set.',
-      'Set it once to the output of `openssl rand -hex 32`, or FAREBOX_KEY_PEPPER_FILE, and keep it.',
-    )
-  }
-  for (const { where, problem, fix } of relayerProblems(file, environment.FAREBOX_RELAYER_KEY))
-    refuse(where, problem, fix)
-  if (!file.content.allow_demo) problems.push(...demoOffers(file))
-  return problems
-}
-
-/** Demo providers and models: made-up answers that would be charged for. */
-function demoOffers(file: CheckedFile): Problem[] {
-  const fix = 'Remove it, or set `allow_demo: true`.'
-  const { providers, models, media_models } = file.content
-  return [
-    ...Object.entries(providers)
-      .filter(([, provider]) => provider.kind === 'demo')
-      .map(([name, provider]) => ({
-        where: file.place(provider, 'kind'),
-        problem: `\`${name}\` is a demo provider.`,
-        fix,
-      })),
-    ...[...models, ...media_models]
-      .filter((model) => model.enabled && model.id.startsWith('demo'))
-      .map((model) => ({
-        where: file.place(model, 'id'),
-        problem: `\`${model.id}\` is a demo model.`,
-        fix,
-      })),
-  ]
 }
 
 /** How this machine reaches a server on `host`; undefined while the port is not known. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { stringify } from 'yaml'
+import type { CapabilityConfig } from './capabilities.ts'
 import type { Config, Secrets } from './config.ts'
 
 /**
@@ -22,9 +23,10 @@ export function describeConfig(config: Config, secrets: Secrets): string {
   const identityProviders = Object.entries(config.oidc.providers).map(
     ([name, provider]) => [name, { ...provider, clientSecret: shown(secrets.oidcClientSecrets[name]) }] as const,
   )
+  const { capabilities, ...rest } = config
   const { x402 } = config.payments
   const settings = {
-    ...config,
+    ...rest,
     providers: Object.fromEntries(providers),
     payments: {
       assets: Object.fromEntries(assets),
@@ -38,7 +40,31 @@ export function describeConfig(config: Config, secrets: Secrets): string {
     keyPepper: shown(secrets.keyPepper),
     relayerKey: shown(secrets.relayerKey),
   }
-  return stringify(inWordsOfTheFile({ ...settings, secrets: hidden }), { lineWidth: 0 })
+  const described = {
+    ...(inWordsOfTheFile(settings) as object),
+    capabilities: capabilities.map((capability) => describeCapability(capability, secrets)),
+    secrets: inWordsOfTheFile(hidden),
+  }
+  return stringify(described, { lineWidth: 0 })
+}
+
+/** Versions stay as they were written: the keys of a JSON Schema are not ours. */
+function describeCapability({ upstream, versions, ...rest }: CapabilityConfig, secrets: Secrets): object {
+  const values = secrets.capabilityHeaders[rest.slug] ?? {}
+  const hidden = (record: Readonly<Record<string, string>>, value: (name: string) => string | undefined): object =>
+    Object.fromEntries(Object.keys(record).map((name) => [name, shown(value(name))]))
+  return {
+    ...(inWordsOfTheFile(rest) as object),
+    upstream:
+      upstream.kind === 'demo'
+        ? upstream
+        : {
+            ...(inWordsOfTheFile(upstream) as object),
+            headers: hidden(upstream.headers, (name) => upstream.headers[name]),
+            headers_env: hidden(upstream.headersEnv, (name) => values[name]),
+          },
+    versions: versions.map(({ hash, descriptor }) => ({ hash, ...descriptor })),
+  }
 }
 
 function describedAxon({ axon }: Secrets) {

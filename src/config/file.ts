@@ -56,6 +56,8 @@ function usable(value: unknown): ConfigurationFile {
     allow_demo: part('allow_demo', false),
     providers: part('providers', {}),
     models: part('models', []),
+    capabilities: part('capabilities', []),
+    mcp: part('mcp', { allowed_hosts: [], allowed_origins: [] }),
     media_models: part('media_models', []),
     payments: part('payments', { assets: {} }),
     oidc: part('oidc', { providers: {}, require_invitation: false }),

@@ -43,7 +43,7 @@ export type ProviderConfig =
 type FileProvider = ConfigurationFile['providers'][string]
 
 /** Headers that carry credentials or belong to the connection. */
-const HEADER_REFUSED =
+export const HEADER_REFUSED =
   /authori[sz]ation|api-?key|token|secret|cookie|password|^(host|connection|content-length|content-type|transfer-encoding|upgrade|te|trailer|expect)$/i
 
 /** The providers of the file, their keys from the environment, and what is wrong with them. */
@@ -115,8 +115,17 @@ export function namedSecret(
     variable,
     raw,
     readFile,
+    pattern = /^[!-~]+$/,
     remove = 'the provider',
-  }: { variable: string; raw: RawEnvironment; readFile: ReadFile; remove?: string },
+  }: {
+    variable: string
+    raw: RawEnvironment
+    readFile: ReadFile
+    /** What the secret may be made of; a whole header value may have spaces. */
+    pattern?: RegExp
+    /** What could be removed instead. */
+    remove?: string
+  },
   refuse: (problem: string, fix: string) => void,
 ): string | undefined {
   // Otherwise a typo could send the database's password to a provider.
@@ -128,8 +137,7 @@ export function namedSecret(
   if ('problem' in found) refuse(`${found.where}: ${found.problem}`, found.fix)
   else if (!found.value)
     refuse(`\`${variable}\` is not set.`, `Set ${variable} or ${variable}_FILE, or remove ${remove}.`)
-  else if (!/^[!-~]+$/.test(found.value))
-    refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
+  else if (!pattern.test(found.value)) refuse(`${found.where} has spaces or line breaks.`, 'Set it to the key alone.')
   else return found.value
   return undefined
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { Capabilities, Mcp } from './schema-capabilities.ts'
 import {
   Bytes,
   ENVIRONMENT_NAME,
@@ -274,6 +275,8 @@ export const ConfigurationFile = Keys(
       description: 'What clients can call, and what it costs.',
     }),
     media_models: MediaModels,
+    capabilities: Capabilities,
+    mcp: Mcp,
     payments: Payments,
     oidc: Oidc,
     credits: Credits,
@@ -290,10 +293,7 @@ export type ConfigurationFile = Static<typeof ConfigurationFile>
 /** farebox.yaml as an editor checks it: like ConfigurationFile, but what has a default is not required. */
 export function publishedSchema(): SchemaNode {
   return {
-    ...({
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      title: 'farebox.yaml',
-    } as SchemaNode),
+    ...({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'farebox.yaml' } as SchemaNode),
     ...withoutDefaultsRequired(ConfigurationFile as SchemaNode),
   }
 }

@@ -10,9 +10,10 @@ export const exampleKeys = {
   FAL_KEY: 'planted-fal',
   KIE_API_KEY: 'planted-kie',
   GOOGLE_CLIENT_SECRET: 'planted-google',
-  FACILITATOR_API_KEY: 'planted-facilitator',
+  WEATHER_AUTHORIZATION: 'Bearer planted-weather',
   S3_ACCESS_KEY_ID: 'planted-access-key',
   S3_SECRET_ACCESS_KEY: 'planted-secret-access-key',
+  FACILITATOR_API_KEY: 'planted-facilitator',
   BASE_RPC_URLS: 'https://base.example.org/planted-key',
   RATE_URL: 'https://rates.example.org/planted-rate-key',
 }
@@ -24,7 +25,7 @@ export function shipped(): string {
 
 /** The same with its commented-out examples and keys put into force: comment lines of the form `# key: ...`. */
 export function shippedWithExamples(): string {
-  return shipped().replace(/^( *)# ( *(?:- )?[a-z0-9_-]+:(?: .*)?)$/gm, (line, indent, code) =>
+  return shipped().replace(/^( *)# ( *(?:- )?[a-z_][a-z0-9_-]*:(?: .*)?)$/gm, (line, indent, code) =>
     line.includes('yaml-language-server') ? line : `${indent}${code}`,
   )
 }

@@ -26,6 +26,8 @@ export type CallOutcome = "failed" | "success";
 
 export type ChallengePurpose = "agent_sign_in" | "owner_wallet_binding" | "wallet_linking";
 
+export type ConfigurationOutcome = "applied" | "refused" | "unchanged";
+
 export type CredentialKind = "api_key" | "operator" | "session";
 
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
@@ -247,6 +249,14 @@ export interface BudgetWindows {
   window_kind: BudgetWindow;
 }
 
+export interface CapabilityVersions {
+  descriptor: Json;
+  frozen_at: Generated<Timestamp>;
+  hash: Buffer;
+  slug: string;
+  version: string;
+}
+
 export interface ChainBlocks {
   at: Timestamp;
   chain_id: bigint;
@@ -325,6 +335,14 @@ export interface Challenges {
   owner_account_id: bigint | null;
   purpose: ChallengePurpose;
   wallet_address: string;
+}
+
+export interface ConfigurationLoads {
+  id: Generated<bigint>;
+  lines: string[];
+  loaded_at: Generated<Timestamp>;
+  outcome: ConfigurationOutcome;
+  process_id: bigint;
 }
 
 export interface CreditGrants {
@@ -846,6 +864,7 @@ export interface DB {
   buckets: Buckets;
   budget_windows: BudgetWindows;
   budgets: Budgets;
+  capability_versions: CapabilityVersions;
   chain_blocks: ChainBlocks;
   chain_cursors: ChainCursors;
   chain_leases: ChainLeases;
@@ -853,6 +872,7 @@ export interface DB {
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
   challenges: Challenges;
+  configuration_loads: ConfigurationLoads;
   credit_grants: CreditGrants;
   delegations: Delegations;
   families: Families;

@@ -4,11 +4,19 @@ import { type Margin, marginOf } from './margin.ts'
 import { withJson } from './options.ts'
 import { print, table, time } from './output.ts'
 import type { AddCommands } from './program.ts'
+import { reloadServers } from './reload.ts'
 import { readConfig } from './settings.ts'
 
-/** `farebox prices show`: what models cost, and what is left of it. */
+/** `farebox prices show|reload`: what models cost, and what is left of it. */
 export const pricesCommands: AddCommands = (program, around) => {
   const prices = program.command('prices').description('what models cost')
+  withJson(
+    prices
+      .command('reload')
+      .description(
+        'have the running servers read models, prices and capabilities of farebox.yaml again, and print what changed',
+      ),
+  ).action((options: { json?: boolean }) => reloadServers(around, options))
   withJson(
     prices
       .command('show')

@@ -45,6 +45,8 @@ async function review(operator: string, ...args: string[]) {
     userName: operator,
     isRunning: () => true,
     onStop: () => undefined,
+    onReload: () => undefined,
+    askToReload: () => undefined,
     write(text: string) {
       out += text
     },

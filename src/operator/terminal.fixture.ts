@@ -95,6 +95,8 @@ export function openTerminal(defaults: RawEnvironment): {
         userName: 'ada',
         isRunning: () => true,
         onStop: () => undefined,
+        onReload: () => undefined,
+        askToReload: () => undefined,
         write(text: string) {
           out += text
         },

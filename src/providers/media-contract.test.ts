@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../kernel/clock.ts'
 import type { JobReference, JobState, MediaEnd, MediaJob, MediaProvider, Submitted } from './media.ts'
-import { createMediaProvider, type MediaProviderKind, mediaProviderKinds } from './media-kinds.ts'
+import { createMediaProvider, type MediaProviderKind } from './media-kinds.ts'
 
 /** Runs every kind of media provider against the same orders. The demo provider also plays the servers of the wire kinds. */
 const API_KEY = 'sk-planted-0123456789abcdef'
@@ -63,7 +63,7 @@ afterAll(async () => {
   server.close()
 })
 
-describe.each(Object.keys(mediaProviderKinds) as MediaProviderKind[])('a media provider of kind %s', (kind) => {
+describe.each(Object.keys(makers) as MediaProviderKind[])('a media provider of kind %s', (kind) => {
   const provider = makers[kind]()
   afterAll(() => provider.close())
   let attempts = 0

@@ -15,8 +15,7 @@ export type MediaProviderKind = keyof typeof kinds
 /** The options of each kind. */
 export type MediaProviderOptions = { readonly [K in MediaProviderKind]: Parameters<(typeof kinds)[K]>[0] }
 
-/** The table of kinds, each with the function that makes one. */
-export const mediaProviderKinds: {
+const makers: {
   readonly [K in MediaProviderKind]: (options: MediaProviderOptions[K]) => MediaProvider
 } = kinds
 
@@ -25,5 +24,5 @@ export function createMediaProvider<K extends MediaProviderKind>(
   kind: K,
   options: MediaProviderOptions[K],
 ): MediaProvider {
-  return mediaProviderKinds[kind](options)
+  return makers[kind](options)
 }

@@ -82,3 +82,7 @@ export function usageFrom(value: unknown): Usage | undefined {
 
 const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+
+/** Whether a refusing status is about the request: 401 to 404 are the operator's key, bill or name; 408 and 429 are load. */
+export const isCallersFault = (status: number | undefined): boolean =>
+  status !== undefined && status >= 400 && status < 500 && ![401, 402, 403, 404, 408, 409, 425, 429].includes(status)

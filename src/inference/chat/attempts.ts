@@ -1,6 +1,6 @@
 import type { ModelConfig, ModelRoute } from '../../config/models.ts'
 import { Fault } from '../../kernel/errors.ts'
-import type { ChatOutcome, ChatProvider, JsonObject } from '../../providers/provider.ts'
+import { type ChatOutcome, type ChatProvider, isCallersFault, type JsonObject } from '../../providers/provider.ts'
 
 /** The first attempt that was not refused, with the route that it took. */
 export interface Attempted {
@@ -52,7 +52,3 @@ function howRefused({ status, message }: Extract<ChatOutcome, { kind: 'refused' 
   if (status !== undefined) return `answered ${status}`
   return /\(([A-Z][A-Z0-9_]{2,40})\)\.$/.exec(message)?.[1] ?? 'refused without a status'
 }
-
-/** 401 to 404 are the operator's key, bill or model name; 408 and 429 are load; what is left of 4xx is the request. */
-const isCallersFault = (status: number | undefined): boolean =>
-  status !== undefined && status >= 400 && status < 500 && ![401, 402, 403, 404, 408, 409, 425, 429].includes(status)

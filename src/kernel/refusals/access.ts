@@ -145,12 +145,19 @@ export const accessRefusals = {
     message: 'The wallet that this order is to be paid from is no longer linked to the account.',
     fix: 'Link the same wallet again, or make a new order with the wallet that is linked now.',
   },
-  payer_of_another_account: {
+  funding_mode_not_allowed: {
     status: 403,
     type: 'permission_error',
-    phrase: 'Wallet of another account',
-    message: 'The paying wallet does not belong to the account of this credential. Nothing was sent.',
-    fix: 'Leave the credential out, or pay from a wallet of its account.',
+    phrase: 'Funding mode not allowed',
+    message: 'This capability cannot be paid for in the billing mode of this Agent.',
+    fix: 'GET /v1/capabilities/{slug} lists its funding_modes; the owner can change the billing mode of the Agent.',
+  },
+  origin_not_allowed: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Origin not allowed',
+    message: 'This host name or web page may not call this endpoint.',
+    fix: 'Call it under its public address, from a program and not from a web page. The operator can allow more in farebox.yaml under mcp.',
   },
   invalid_result_link: {
     status: 403,
@@ -158,6 +165,13 @@ export const accessRefusals = {
     phrase: 'Invalid link',
     message: 'This is no link to a result that was given out here.',
     fix: 'Use the whole `url` of a result as it is, with its query. GET the task for a fresh one.',
+  },
+  payer_of_another_account: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Wallet of another account',
+    message: 'The paying wallet does not belong to the account of this credential. Nothing was sent.',
+    fix: 'Leave the credential out, or pay from a wallet of its account.',
   },
   recipient_not_allowed: {
     status: 403,

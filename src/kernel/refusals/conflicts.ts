@@ -31,6 +31,14 @@ export const conflicts = {
       'The first request with this Idempotency-Key was answered and charged once, but its answer was too large to be kept.',
     fix: 'Use a new key if you want the work done again.',
   },
+  capability_version_drifted: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Capability version drifted',
+    message:
+      'This version of the capability is configured otherwise than it was when it was first served. Nothing was charged.',
+    fix: 'Name another version with ?version=. The operator puts the old content back, or gives the new one a new version.',
+  },
   agent_already_linked: {
     status: 409,
     type: 'conflict_error',

@@ -33,6 +33,11 @@ export const malformedRequests = {
     'Idempotency-Key must be 1 to 128 printable ASCII characters.',
     'Use a fresh UUID for each paid intent.',
   ),
+  idempotency_key_required: malformed(
+    'Idempotency key required',
+    'This operation needs an Idempotency-Key header, so that it is never done twice by mistake.',
+    'Send a fresh UUID for each paid intent, and the same one when you repeat it.',
+  ),
   invalid_amount: malformed(
     'Invalid amount',
     'The amount must be a whole number of micro units.',

@@ -16,6 +16,13 @@ export const serviceFailures = {
     message: 'The provider refused the request. Nothing was charged.',
     fix: "The message carries the provider's reason; correct the request.",
   },
+  upstream_answer_invalid: {
+    status: 502,
+    type: 'upstream_error',
+    phrase: 'Provider answer not as declared',
+    message: 'The service behind this operation answered otherwise than its output_schema says. Nothing was charged.',
+    fix: 'Try again; if it lasts, give the operator the request id.',
+  },
   upstream_interrupted: {
     status: 502,
     type: 'upstream_error',

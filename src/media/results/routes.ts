@@ -24,9 +24,12 @@ const TYPES: Readonly<Record<string, string>> = {
   avi: 'video/x-msvideo',
 }
 
-/** A file is only ever shown: nothing in it runs, and it can load nothing. */
+/**
+ * A file is only ever shown: nothing in it runs, and it can load nothing. A film that is opened by itself is loaded by a
+ * page that the browser makes, which has to be of the same origin as the film.
+ */
 const contentSecurityPolicy =
-  "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox; frame-ancestors *"
+  "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox allow-same-origin; frame-ancestors *"
 
 const LINK = 'The URL in the result of a task, with its expiry and signature.'
 

@@ -14,7 +14,7 @@ export interface Palette {
 }
 
 /** Hue in turns, saturation and lightness from 0 to 1. */
-export function hsl(hue: number, saturation: number, lightness: number): Colour {
+function hsl(hue: number, saturation: number, lightness: number): Colour {
   const reach = saturation * Math.min(lightness, 1 - lightness)
   const part = (offset: number): number => {
     const step = (offset + (((hue % 1) + 1) % 1) * 12) % 12

@@ -14,14 +14,25 @@ export interface H264Stream {
 export function h264(frames: Iterable<Uint8Array>, { width, height }: { width: number; height: number }): H264Stream {
   const size = { columns: Math.ceil(width / 16), rows: Math.ceil(height / 16) }
   const coded: Buffer[] = []
-  let before: Uint8Array[] | undefined
+  let shown: Uint8Array[] | undefined
   for (const rgb of frames) {
     const blocks = macroblocks(rgb, width, height, size)
-    coded.push(before ? followingFrame(blocks, before, coded.length) : keyFrame(blocks))
-    before = blocks
+    // what nobody sees change stays as it was shown, so that errors do not add up
+    const next = blocks.map((block, place) => looksLike(block, shown?.[place]) ?? block)
+    coded.push(shown ? followingFrame(next, shown, coded.length) : keyFrame(next))
+    shown = next
   }
   return { sps: sequenceParameters(width, height, size), pps: pictureParameters(), frames: coded }
 }
+
+/** The shown macroblock when the new one is hardly different from it. */
+function looksLike(block: Uint8Array, shown: Uint8Array | undefined): Uint8Array | undefined {
+  const near = shown && block.every((sample, index) => Math.abs(sample - (shown[index] ?? 0)) <= UNSEEN)
+  return near ? shown : undefined
+}
+
+/** How many of 256 shades a sample may be off. */
+const UNSEEN = 2
 
 interface Size {
   readonly columns: number
@@ -88,7 +99,7 @@ function keyFrame(blocks: readonly Uint8Array[]): Buffer {
   return nalUnit(0x65, bits.trailed())
 }
 
-/** Only the macroblocks that differ from `before`. */
+/** Only the macroblocks that are not those of `before`. */
 function followingFrame(blocks: readonly Uint8Array[], before: readonly Uint8Array[], index: number): Buffer {
   const bits = new Bits()
   bits.ue(0)
@@ -102,7 +113,7 @@ function followingFrame(blocks: readonly Uint8Array[], before: readonly Uint8Arr
   bits.ue(1)
   let skipped = 0
   blocks.forEach((block, place) => {
-    if (Buffer.compare(block, before[place] ?? new Uint8Array()) === 0) {
+    if (block === before[place]) {
       skipped += 1
       return
     }

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../kernel/clock.ts'
-import type { JobReference, JobState, MediaJob, MediaProvider, Submitted } from '../../media.ts'
+import type { JobState, MediaJob, MediaProvider, Submitted } from '../../media.ts'
+import { type Drawings, openDrawings } from './drawings.ts'
 import { type MediaInstruction, mediaInstructionIn } from './failures.ts'
 import { type Order, orderOf } from './order.ts'
-import { openStudio } from './studio.ts'
 
 /** What the demo of pictures and films depends on. */
 export interface DemoMediaOptions {
@@ -17,39 +17,9 @@ export interface DemoMediaOptions {
  * prompt says (failures.ts). All a job is stands in its memo, so a job outlives this process.
  */
 export function createDemoMedia({ clock, slowMs = 10_000 }: DemoMediaOptions): MediaProvider {
-  const studio = openStudio()
-  const drawing = new Map<string, Drawing>()
+  const drawings = openDrawings(clock)
   const submissions = new Map<string, Accepted>()
   const canceled = new Set<string>()
-
-  /** Starts a drawing while there is room; undefined: later. */
-  const drawn = (id: string, order: Order): Drawing | undefined => {
-    const known = drawing.get(id)
-    if (known) return known
-    makeRoom(drawing, clock.monotonicMs())
-    if (drawing.size >= DRAWINGS_MAX) return undefined
-    const started: Drawing = { files: undefined, done: undefined, endedMs: undefined }
-    started.done = studio.draw(order).then((files) => {
-      started.endedMs = clock.monotonicMs()
-      started.files = files
-    })
-    drawing.set(id, started)
-    return started
-  }
-
-  async function result({ providerJobId }: JobReference, order: Order): Promise<JobState> {
-    const started = drawn(providerJobId, order)
-    if (!started) return running('queuing', 0)
-    await Promise.race([started.done, pause(PATIENCE_MS)])
-    if (started.endedMs === undefined) return running('generating', 0.9)
-    drawing.delete(providerJobId)
-    if (!started.files) return { kind: 'unreachable', message: 'The demo provider is closing.' }
-    return {
-      kind: 'succeeded',
-      files: started.files.map((bytes) => ({ kind: 'bytes', bytes })),
-      units: order.type === 'video' ? order.seconds : order.count,
-    }
-  }
 
   return {
     async submit(job) {
@@ -74,27 +44,21 @@ export function createDemoMedia({ clock, slowMs = 10_000 }: DemoMediaOptions): M
       if (instruction?.garbage) {
         return { kind: 'succeeded', files: [{ kind: 'bytes', bytes: Buffer.from('no picture') }], units: 1 }
       }
-      return instruction?.state ?? result(job, memo.order)
+      return instruction?.state ?? stateOf(await drawings.fetch(job.providerJobId, memo.order), memo.order)
     },
     async find({ attemptId }) {
       return submissions.get(attemptId) ?? { kind: 'missing' }
     },
     async cancel(job) {
-      drawing.delete(job.providerJobId)
+      drawings.drop(job.providerJobId)
       canceled.add(job.providerJobId)
       forgetOldest(canceled)
     },
     readCallback: undefined,
-    close: () => studio.close(),
+    close: drawings.close,
   }
 }
 
-/** Drawings that run or wait to be fetched, with their bytes: what memory this provider takes. */
-const DRAWINGS_MAX = 8
-/** After this a finished drawing that nobody fetched makes room. */
-const UNFETCHED_MS = 5_000
-/** How long a poll waits for a drawing before it says that it still runs. */
-const PATIENCE_MS = 1_000
 /** Submissions that can be found again by their attempt, and cancellations that are remembered. */
 const REMEMBERED_MAX = 1_000
 const POLL_AGAIN_MS = 200
@@ -103,12 +67,6 @@ const CANCELED = { kind: 'failed', code: 'canceled', message: 'The job was cance
 
 function forgetOldest(remembered: Map<string, unknown> | Set<string>): void {
   if (remembered.size > REMEMBERED_MAX) remembered.delete(remembered.keys().next().value ?? '')
-}
-
-interface Drawing {
-  files: readonly Uint8Array[] | undefined
-  done: Promise<void> | undefined
-  endedMs: number | undefined
 }
 
 type Accepted = Extract<Submitted, { kind: 'accepted' }>
@@ -138,10 +96,12 @@ function memoOf(text: string | undefined): Memo | undefined {
   }
 }
 
-function makeRoom(drawing: Map<string, Drawing>, nowMs: number): void {
-  for (const [id, { endedMs }] of drawing) {
-    if (endedMs !== undefined && nowMs - endedMs > UNFETCHED_MS) drawing.delete(id)
-  }
+function stateOf(drawn: Awaited<ReturnType<Drawings['fetch']>>, { type, seconds, count }: Order): JobState {
+  if (drawn === undefined) return { kind: 'unreachable', message: 'The demo provider is closing.' }
+  if (drawn === 'queuing') return running('queuing', 0)
+  if (drawn === 'generating') return running('generating', 0.9)
+  const files = drawn.map((bytes) => ({ kind: 'bytes', bytes }) as const)
+  return { kind: 'succeeded', files, units: type === 'video' ? seconds : count }
 }
 
 const isSlow = (model: string): boolean => model.endsWith('-slow')
@@ -165,5 +125,3 @@ const refused = (status: number | undefined, message: string): Submitted => ({
   message,
   retryable: status === undefined,
 })
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())

@@ -8,6 +8,9 @@ export interface Studio {
   close(): Promise<void>
 }
 
+/** Pixels are kept outside of the heap: what is in it is small, and what one pixel leaves behind is swept at once. */
+const resourceLimits = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 128 }
+
 /** Opens a studio. It does not keep the process alive. */
 export function openStudio(): Studio {
   let worker: Worker | undefined
@@ -20,7 +23,7 @@ export function openStudio(): Studio {
     if (waiting.size === 0) worker?.unref()
   }
   const started = (): Worker => {
-    const thread = new Worker(new URL('./worker.ts', import.meta.url), { name: 'demo-studio' })
+    const thread = new Worker(new URL('./worker.ts', import.meta.url), { name: 'demo-studio', resourceLimits })
     thread.on('message', ({ id, files }: { id: number; files: readonly Uint8Array[] }) => answer(id, files))
     // whatever ended it: the next order starts another
     thread.on('error', () => undefined)

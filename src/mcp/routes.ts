@@ -1,0 +1,84 @@
+import { toWebRequest } from '@modelcontextprotocol/node'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { type Route, route } from '../http/route.ts'
+import { Fault } from '../kernel/errors.ts'
+import { accountTools } from './account-tools.ts'
+import { type OperationTool, toolOfOperation } from './operation-tools.ts'
+import { createTools, type McpServerDeps } from './server.ts'
+
+/** What the endpoint of the tools needs from outside. */
+export interface McpDeps extends Omit<McpServerDeps, 'tools'> {
+  readonly operations: () => readonly OperationTool[]
+  readonly publicUrl: () => string
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+}
+
+/** POST /mcp: the Model Context Protocol, for Agents that call tools instead of an API. */
+export function mcpRoutes(deps: McpDeps): Route[] {
+  const own = accountTools(deps.publicUrl)
+  const handler = createTools({ ...deps, tools: () => [...deps.operations().map(toolOfOperation), ...own] })
+  return [
+    route({
+      method: 'POST',
+      path: '/mcp',
+      summary: 'Call tools by the Model Context Protocol: one for each operation of a capability, and some for paying.',
+      description: 'JSON-RPC, stateless. Each tool goes through the endpoint of the same name, with its price.',
+      tag: 'MCP',
+      access: 'any',
+      extension: true,
+      body: Type.Object({}, { additionalProperties: true, description: 'A JSON-RPC message' }),
+      replies: {
+        200: { description: 'A JSON-RPC answer, plain or as one event of a stream', contentType: 'application/json' },
+        202: { description: 'A notification was taken', contentType: '' },
+      },
+      refuses: ['origin_not_allowed'],
+      handle: async ({ request, reply, body }) => {
+        refuseStrangers(request, deps)
+        const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
+        const answer = await handler.fetch(await webRequestOf(request, body), {
+          parsedBody: body,
+          authInfo: { token, clientId: '', scopes: [] },
+        })
+        return passOn(reply, answer)
+      },
+    }),
+  ]
+}
+
+/** A request that was parsed has a method and headers, which the types of Node leave open. */
+const webRequestOf = (request: FastifyRequest, body: unknown): Promise<Request> =>
+  toWebRequest(request.raw as Parameters<typeof toWebRequest>[0], body)
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
+
+/**
+ * A web page must not reach the tools, neither by its own origin nor by a name that it points at this machine
+ * (DNS rebinding): host and origin are ones that the operator knows.
+ */
+function refuseStrangers(request: FastifyRequest, { publicUrl, allowedHosts, allowedOrigins }: McpDeps): void {
+  const own = URL.canParse(publicUrl()) ? [new URL(publicUrl()).hostname] : []
+  const hosts = [...LOOPBACK, ...own, ...allowedHosts.map((host) => host.toLowerCase())]
+  const host = hostnameOf(`http://${request.headers.host ?? ''}`)
+  if (host === undefined || !hosts.includes(host))
+    throw new Fault('origin_not_allowed', {
+      message: 'This host name is not one of this server. Call it under its public address.',
+    })
+  const { origin } = request.headers
+  if (origin === undefined || allowedOrigins.includes(origin)) return
+  const from = hostnameOf(origin)
+  if (from === undefined || !hosts.includes(from))
+    throw new Fault('origin_not_allowed', { message: 'A web page of another origin may not call this endpoint.' })
+}
+
+const hostnameOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).hostname : undefined)
+
+/** Headers of the connection are the server's own. */
+const OWN_HEADERS = new Set(['connection', 'transfer-encoding', 'content-length'])
+
+function passOn(reply: FastifyReply, answer: Response): FastifyReply {
+  reply.code(answer.status).header('cache-control', 'no-store')
+  for (const [name, value] of answer.headers) if (!OWN_HEADERS.has(name)) reply.header(name, value)
+  return reply.send(answer.body ?? '')
+}
