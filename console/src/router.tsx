@@ -37,6 +37,7 @@ const pages = {
   '/console/usage': lazyRouteComponent(() => import('./pages/usage.tsx'), 'UsagePage'),
   '/console/requests': lazyRouteComponent(() => import('./pages/requests.tsx'), 'Requests'),
   '/console/images': lazyRouteComponent(() => import('./pages/images/images.tsx'), 'Images'),
+  '/console/capabilities': lazyRouteComponent(() => import('./pages/capabilities/capabilities.tsx'), 'Capabilities'),
   '/console/settlements': lazyRouteComponent(() => import('./pages/settlements/settlements.tsx'), 'Settlements'),
   '/console/refunds': lazyRouteComponent(() => import('./pages/refunds/refunds.tsx'), 'Refunds'),
   '/console/payments': lazyRouteComponent(() => import('./pages/payments.tsx'), 'Payments'),

@@ -14,7 +14,7 @@ const states = {
   success: { words: 'Success', tone: 'good' },
   failed: { words: 'Failed', tone: 'bad' },
   usage_unknown: { words: 'Cost unknown', tone: 'warn' },
-  pending_settlement: { words: 'Waiting for settlement', tone: 'warn' },
+  pending_settlement: { words: 'To be settled', tone: 'warn' },
 } as const
 
 /** Every call that this account made or paid for: what it was and what it cost, never what was said. */
@@ -71,7 +71,7 @@ export function Requests() {
                   <th scope="col">Model</th>
                   <th scope="col">State</th>
                   <th scope="col" className="number">
-                    Tokens in, out
+                    Tokens
                   </th>
                   <th scope="col" className="number">
                     Charged
@@ -102,7 +102,7 @@ function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
         <Time at={call.created_at} />
       </td>
       <td>
-        {call.model} <span className="quiet">{call.category === 'chat' ? '' : call.category}</span>
+        {call.model} <span className="quiet small">{call.category === 'chat' ? '' : call.category}</span>
       </td>
       <td>
         <span className="stack-tight">
@@ -120,7 +120,7 @@ function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
         {usage?.input_tokens === undefined ? (
           <span className="quiet">–</span>
         ) : (
-          `${count(usage.input_tokens)}, ${count(usage.output_tokens ?? 0)}`
+          `${count(usage.input_tokens)} in, ${count(usage.output_tokens ?? 0)} out`
         )}
       </td>
       <td className="number">

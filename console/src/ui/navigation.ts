@@ -18,6 +18,7 @@ export const navigation: ReadonlyArray<{
       { to: '/console/usage', label: 'Usage' },
       { to: '/console/requests', label: 'Requests' },
       { to: '/console/images', label: 'Images' },
+      { to: '/console/capabilities', label: 'Capabilities' },
     ],
   },
   {

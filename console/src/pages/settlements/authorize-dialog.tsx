@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
 import { useSession } from '../../session/use-session.ts'
 import { Dialog } from '../../ui/dialog.tsx'
+import { fromMicro } from '../../ui/format.ts'
 import { Button, Credits, ErrorCard } from '../../ui/parts.tsx'
 import type { Settlement } from './settlements.tsx'
 
@@ -43,7 +44,7 @@ export function AuthorizeDialog({ item, onClose }: { item: Settlement; onClose: 
       <footer>
         <Button onClick={onClose}>Cancel</Button>
         <Button kind="primary" busy={authorize.isPending} onClick={() => authorize.mutate()}>
-          Pay <Credits micro={item.shortfall_micro} />
+          Pay {fromMicro(item.shortfall_micro)} Credits
         </Button>
       </footer>
     </Dialog>
