@@ -31,11 +31,11 @@ async function availableMicro(page: Page): Promise<bigint> {
 const settlementOf = (page: Page, requestId: string) => page.getByRole('article').filter({ hasText: requestId })
 
 test('a call of unknown cost is amber in Settlements, found from Home, and can be authorized by nobody', async () => {
-  const { request_id } = await unknownCost(world)
+  const requestId = await unknownCost(world)
   const { visitor, page } = await at('/console')
   await page.getByText(/waits? for (its|their) settlement/).waitFor()
   await page.getByRole('link', { name: 'See settlements' }).click()
-  const item = settlementOf(page, request_id)
+  const item = settlementOf(page, requestId)
   await item.getByText('Cost unknown, not free').waitFor()
   expect(await item.locator('.notice').getAttribute('data-tone')).toBe('warn')
   expect(await item.getByText('Quote the request id to support').count()).toBe(1)
@@ -45,10 +45,10 @@ test('a call of unknown cost is amber in Settlements, found from Home, and can b
 })
 
 test('what a call cost above its hold is paid by a click, once there is enough, after saying who pays what', async () => {
-  const hold = await unknownCost(world)
-  await costsMore(world, hold, 1_500_000_000)
+  const requestId = await unknownCost(world)
+  await costsMore(world, requestId, 1_500_000_000)
   const { visitor, page } = await at('/console/settlements')
-  const item = settlementOf(page, hold.request_id)
+  const item = settlementOf(page, requestId)
   await item.getByText('has too few Credits now').waitFor()
   expect(await item.getByRole('button', { name: 'Authorize' }).count()).toBe(0)
   const owner = world.development.owner.account_id

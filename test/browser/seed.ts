@@ -1,37 +1,32 @@
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { privateKeyToAccount } from 'viem/accounts'
 import type { BrowserWorld } from './world.ts'
 
-/** A call whose cost is unknown, as `farebox hold list` has it. */
-export interface UnknownHold {
-  readonly id: number
-  readonly request_id: string
-}
-
-/** The owner makes a call whose cost stays unknown. */
-export async function unknownCost(world: BrowserWorld): Promise<UnknownHold> {
+/** The owner makes a call whose cost stays unknown; gives the id that it is asked about by. */
+export async function unknownCost(world: BrowserWorld): Promise<string> {
   await world.call('owner', '/v1/chat/completions', chat('demo-unmetered'))
-  const { holds } = JSON.parse(await world.operator('hold', 'list', '--json')) as {
-    holds: ReadonlyArray<UnknownHold & { actor_account_id: number; flag: string }>
+  const { data } = (await world.call('owner', '/v1/calls?model=demo-unmetered&limit=1')) as {
+    data: ReadonlyArray<{ request_id: string; status: string }>
   }
-  const own = holds.filter(
-    ({ actor_account_id, flag }) => actor_account_id === world.development.owner.account_id && flag === 'usage_unknown',
-  )
-  const newest = own.toSorted((a, b) => b.id - a.id)[0]
-  if (newest === undefined) throw new Error('no hold of the owner waits')
-  return newest
+  const [newest] = data
+  if (newest?.status !== 'usage_unknown')
+    throw new Error(`the call should be of unknown cost, and is ${newest?.status}`)
+  return newest.request_id
 }
 
 /** What `farebox` exits with where nothing was charged. */
 const CONFLICT = 5
 
 /** The operator says what it cost: more than was held, and more than the owner has. */
-export async function costsMore(world: BrowserWorld, { id }: UnknownHold, micro: number): Promise<void> {
+export async function costsMore(world: BrowserWorld, requestId: string, micro: number): Promise<void> {
   const reason = ['--reason', 'the bill of the provider']
-  const resolve = ['hold', 'resolve', String(id), '--actual', String(micro), '--above-hold', ...reason]
+  const resolve = ['hold', 'resolve', requestId, '--actual', String(micro), '--above-hold', ...reason]
   const exitCode = await world.operator(...resolve).then(
     () => 0,
     (error: { code: number }) => error.code,
   )
-  if (exitCode !== CONFLICT) throw new Error(`hold ${id} did not become a shortfall: exit code ${exitCode}`)
+  if (exitCode !== CONFLICT) throw new Error(`hold of ${requestId} did not become a shortfall: exit code ${exitCode}`)
 }
 
 /** Somebody's picture fails, and the provider charges for it all the same. */
@@ -58,10 +53,22 @@ export async function seed(world: BrowserWorld): Promise<void> {
     for (const [model, prompt] of images) await world.call(person, '/v1/images/generations', { model, prompt })
     await failedAfterCharge(world, person)
   }
-  await costsMore(world, await unknownCost(world), 3_000_000_000)
   await costsMore(world, await unknownCost(world), 1_100_000_000)
   await world.operator('credits', 'grant', String(world.development.owner.account_id), '150', '--reason', 'a present')
+  await payByX402(world)
   await seedByClicks(world)
+}
+
+/** The owner's wallet buys two Credits without an order. */
+async function payByX402({ development: { owner, x402 } }: BrowserWorld): Promise<void> {
+  const { network, asset } = x402
+  const wallet = privateKeyToAccount(owner.private_key as `0x${string}`)
+  const client = new x402Client().register(network, new ExactEvmScheme(wallet)).setSpendControls({
+    maxAmountPerPayment: '$10',
+    allowedAssets: [{ network, asset, maxAmountPerPayment: '10000000' }],
+  })
+  const response = await wrapFetchWithPayment(fetch, client)(`${x402.topup_url}?amount_micro=2000000`)
+  if (!response.ok) throw new Error(`the payment was answered ${response.status}: ${await response.text()}`)
 }
 
 /** What only a signed-in owner may do. */

@@ -27,6 +27,7 @@ export interface DevelopmentFile {
     readonly private_key: string
     readonly api_key: string
   }
+  readonly x402: { readonly topup_url: string; readonly network: `eip155:${number}`; readonly asset: string }
   readonly payers: ReadonlyArray<{ readonly address: string; readonly private_key: string }>
 }
 
