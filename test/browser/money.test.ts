@@ -3,9 +3,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { costsMore, failedAfterCharge, unknownCost } from './seed.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
+
+// a browser, a server, a chain and the operator's commands share what cores there are
+vi.setConfig({ testTimeout: 180_000 })
+const PATIENT = { timeout: 30_000 }
 
 let world: BrowserWorld
 beforeAll(async () => {
@@ -76,7 +80,7 @@ test('a failed call that was charged is refunded from Requests, and the balance 
   await page.reload()
   const refund = page.getByRole('button', { name: /^Refund call/ })
   await refund.waitFor()
-  await expect.poll(() => availableMicro(page)).toBe(before - 20_000n)
+  await expect.poll(() => availableMicro(page), PATIENT).toBe(before - 20_000n)
   await refund.click()
   await page.getByLabel('Why').fill('no picture came')
   expect(await accessibilityProblems(page)).toEqual([])
@@ -85,7 +89,7 @@ test('a failed call that was charged is refunded from Requests, and the balance 
   await page.getByText(`to account ${world.development.owner.account_id}`).waitFor()
   await page.getByRole('button', { name: 'Close' }).click()
   await page.getByText('It was refunded.').waitFor()
-  await expect.poll(() => availableMicro(page)).toBe(before)
+  await expect.poll(() => availableMicro(page), PATIENT).toBe(before)
   expect(visitor.complaints).toEqual([])
 })
 
@@ -103,7 +107,7 @@ test('a picture is made for the price on the button, and is in the gallery, load
   await page.getByRole('button', { name: 'Make it for 0.02 Credits' }).click()
   const picture = page.getByRole('img', { name: 'A fox in the snow' })
   await picture.waitFor()
-  await expect.poll(() => picture.evaluate((image) => Reflect.get(image, 'naturalWidth'))).toBe(1024)
+  await expect.poll(() => picture.evaluate((image) => Reflect.get(image, 'naturalWidth')), PATIENT).toBe(1024)
   await page.getByText('Kept until').waitFor()
   await page.getByRole('article', { name: 'A fox in the snow' }).getByText('0.02 Credits charged.').waitFor()
   const download = page.waitForEvent('download')
@@ -140,7 +144,7 @@ test('an endpoint is made, its secret shown once verifies a test, and the log se
     const [{ body, headers } = { body: '', headers: {} }] = received
     expect(new Webhook(secret ?? '').verify(body, headers)).toMatchObject({ type: 'webhook.test' })
     await page.getByRole('button', { name: /^Send again: delivery/ }).click()
-    await expect.poll(() => received.length, { timeout: 30_000 }).toBe(2)
+    await expect.poll(() => received.length, PATIENT).toBe(2)
     expect(await page.textContent('body')).not.toContain(secret)
     expect(visitor.complaints).toEqual([])
   } finally {

@@ -1,14 +1,17 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { navigation } from '../../console/src/ui/navigation.ts'
 import { seed } from './seed.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld } from './world.ts'
+
+// every page in turn, each looked at by axe
+vi.setConfig({ testTimeout: 240_000 })
 
 let world: BrowserWorld
 beforeAll(async () => {
   world = await startBrowserWorld()
   await seed(world)
-}, 120_000)
+}, 240_000)
 afterAll(() => world?.stop())
 
 const addresses = navigation.flatMap(({ items }) => items)
