@@ -101,14 +101,14 @@ export const afterMutants: readonly Mutant[] = [
     text: 'least(given.amount_micro, account_available_micro(given.account_id))',
     replacement: 'account_available_micro(given.account_id)',
     why: 'the review of one payment holds Credits of others',
-    first: REVIEW,
+    first: 'src/ledger/review-hold.test.ts',
   },
   {
     file: '08_ledger_review_hold.sql',
     text: 'order by b.id <> given.bucket_id,',
     replacement: 'order by',
     why: 'the review of a payment holds other Credits than those that it gave',
-    first: REVIEW,
+    first: 'src/ledger/review-hold.test.ts',
   },
   {
     file: '08_ledger_review_hold.sql',

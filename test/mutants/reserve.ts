@@ -62,14 +62,14 @@ export const reserveMutants: readonly Mutant[] = [
     text: "  if linked.billing_mode = 'owner_only' then",
     replacement: '  if false then',
     why: "an Agent is told that it may spend its own Credits where only its owner's count",
-    first: 'src/billing/credits/credits.test.ts',
+    first: BUDGETS,
   },
   {
     file: '01_ledger_lock.sql',
     text: "or linked.funding_paused or linked.status <> 'active' then",
     replacement: 'then',
     why: 'an Agent is told that it may spend what its owner paused',
-    first: 'src/billing/credits/credits.test.ts',
+    first: BUDGETS,
   },
   {
     file,
@@ -90,14 +90,14 @@ export const reserveMutants: readonly Mutant[] = [
     text: 'if key_bound.room_micro < op.minimum_micro then',
     replacement: 'if key_bound.room_micro <= op.minimum_micro then',
     why: 'a refusal blames a budget that leaves enough',
-    first: MODEL,
+    first: BUDGETS,
   },
   {
     file,
     text: 'elsif own + owners >= op.minimum_micro then',
     replacement: 'elsif own + owners > op.minimum_micro then',
     why: 'a refusal asks for Credits where a budget binds',
-    first: MODEL,
+    first: BUDGETS,
   },
   {
     file,
@@ -195,14 +195,14 @@ export const reserveMutants: readonly Mutant[] = [
     text: 'group by c.family_id, f.account_id, f.micro having sum(c.wanted) > f.micro',
     replacement: 'group by c.family_id, f.account_id, f.micro having max(c.wanted) > f.micro',
     why: 'a large flush grants together what fits one by one',
-    first: BATCHES,
+    first: 'src/ledger/flush.test.ts',
   },
   {
     file,
     text: 'x.largest else x.wanted end > room.room_micro',
     replacement: 'x.largest else x.largest end > room.room_micro',
     why: 'a large flush goes over a budget together',
-    first: BATCHES,
+    first: 'src/ledger/flush.test.ts',
   },
   {
     file,
@@ -245,7 +245,7 @@ export const reserveMutants: readonly Mutant[] = [
     text: '(k.id is null or k.revoked_at is not null or k.expires_at <= now())',
     replacement: '(k.id is null or k.revoked_at is not null or k.expires_at < now())',
     why: 'a key spends at the very moment of its expiry',
-    first: EXPIRY,
+    first: 'src/ledger/flush.test.ts',
   },
   {
     file,
@@ -267,5 +267,13 @@ export const reserveMutants: readonly Mutant[] = [
     replacement: 'and repeated.minimum_micro',
     why: 'another wish under the id of a hold is answered as that hold',
     first: MODEL,
+    harmless: 'it is compared again where the answer is made',
+  },
+  {
+    file,
+    text: 'and known.wanted_micro = (candidate.op).wanted_micro and known.minimum_micro',
+    replacement: 'and known.minimum_micro',
+    why: 'in one flush another wish under the id of the first is answered as the first',
+    first: 'src/ledger/flush.test.ts',
   },
 ]

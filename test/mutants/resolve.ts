@@ -186,6 +186,8 @@ export const resolveMutants: readonly Mutant[] = [
     replacement: '',
     why: 'a call ends with more than what was taken for it',
     first: MODEL,
+    harmless:
+      'a cost above the hold was supplemented or flagged just before, and the next line leaves out what is flagged',
   },
   {
     file,

@@ -55,7 +55,7 @@ async function noticedBy(tests: readonly string[]): Promise<string | undefined> 
   const child = spawn(join(project, 'node_modules', '.bin', 'vitest'), args, {
     cwd: project,
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, FAREBOX_TEST_CLUSTER: cluster.socketFolder },
+    env: { ...process.env, FAREBOX_TEST_CLUSTER: cluster.socketFolder, FAREBOX_MODEL_SHRINK: '0' },
     timeout: RUN_TIMEOUT_MS,
   })
   let errors = ''
