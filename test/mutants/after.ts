@@ -101,14 +101,14 @@ export const afterMutants: readonly Mutant[] = [
     text: 'least(given.amount_micro, account_available_micro(given.account_id))',
     replacement: 'account_available_micro(given.account_id)',
     why: 'the review of one payment holds Credits of others',
-    first: 'src/ledger/review-hold.test.ts',
+    first: 'src/ledger/review.test.ts',
   },
   {
     file: '08_ledger_review_hold.sql',
     text: 'order by b.id <> given.bucket_id,',
     replacement: 'order by',
     why: 'the review of a payment holds other Credits than those that it gave',
-    first: 'src/ledger/review-hold.test.ts',
+    first: 'src/ledger/review.test.ts',
   },
   {
     file: '08_ledger_review_hold.sql',
@@ -221,6 +221,6 @@ export const afterMutants: readonly Mutant[] = [
     text: "if asked.is_verified then return 'not_in_review'; end if;",
     replacement: '',
     why: 'a refund that was given is given again by an operator',
-    first: REFUNDS,
+    first: 'src/ledger/review.test.ts',
   },
 ]

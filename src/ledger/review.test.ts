@@ -24,3 +24,17 @@ test('the review of a payment holds what that payment gave, and nothing of anoth
     { kind: 'purchased', held: 100 },
   ])
 })
+
+test('a refund that was given is decided by no operator', async () => {
+  const account = await make.account('agent')
+  await make.grant(account, 100n)
+  const { id } = await make.hold(await make.key(account), 60n)
+  await make.capture(id, 60n, { outcome: 'failed' })
+  const [row] = await database.sql<{ refund: string }>(
+    `select refund_id as refund from ledger_refund($1, $2, 'a test')`,
+    [id, account],
+  )
+  expect(
+    await database.sql(`select ledger_decide_refund($1, 'approved', 'operator:test', 'a test') as word`, [row?.refund]),
+  ).toEqual([{ word: 'not_in_review' }])
+})
