@@ -20,7 +20,6 @@ const addresses = navigation.flatMap(({ items }) => items)
 async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.locator('.skeleton').first().waitFor({ state: 'detached' })
-  await page.waitForLoadState('networkidle')
 }
 
 /** Wider than the window: somebody has to scroll sideways to read. */
