@@ -143,6 +143,24 @@ async function check(
   ).toEqual(whole.ids)
 }
 
+test('a movement is in the ranges that its time is in: from belongs to a range, to does not', async () => {
+  const nth = 99_999
+  const grants = Array.from({ length: 7 }, () => ({ kind: 'grant', who: 0, amount: 1, part: 0, which: 0 }) as const)
+  const { callers, start } = await live(
+    database,
+    nth,
+    grants.map((grant) => ({ ...grant, bucket: 'bonus', minutesLater: 10 })),
+  )
+  const owner = callers[0] as Caller
+  const at = (n: number) => start + n * 600_000
+  for (let n = 1; n <= 7; n++) {
+    const [row, ...others] = await csv(owner, { from: at(n), to: at(n) + 1 })
+    expect([row?.created_at, others]).toEqual([new Date(at(n)).toISOString(), []])
+    expect(await csv(owner, { from: at(n) + 1, to: at(n + 1) })).toEqual([])
+    expect(await csv(owner, { from: start, to: at(n) })).toHaveLength(n - 1)
+  }
+})
+
 test('opening and movements make closing on every page and over every range, in JSON, in CSV and in usage, by account, Agent and key', async () => {
   let nth = 0
   await fc.assert(
