@@ -194,7 +194,8 @@ test('opening and movements make closing on every page and over every range, in 
     ),
     { numRuns: HISTORIES },
   )
-  const findings = await auditLedger(database.db)
-  expect(findings.filter((finding) => finding.check_name !== 'open_hold_without_process')).toEqual([])
+  // the histories have no server and no orders: nothing but the ledger's own numbers
+  const foreign = ['open_hold_without_process', 'review_hold']
+  expect((await auditLedger(database.db)).filter(({ check_name }) => !foreign.includes(check_name))).toEqual([])
   expect(http.faults).toEqual([])
 }, 86_400_000)
