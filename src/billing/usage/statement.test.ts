@@ -11,7 +11,7 @@ import { rollUpUsage } from './roll-up/service.ts'
 import { usageRoutes } from './routes.ts'
 
 /** How many histories are lived: `npm run test:statements` asks for 10,000. */
-const HISTORIES = Number(process.env.FAREBOX_STATEMENT_HISTORIES ?? 100)
+const HISTORIES = Number(process.env.FAREBOX_STATEMENT_HISTORIES ?? 40)
 
 let database: TestDatabase
 let http: ReturnType<typeof readingServer>
