@@ -252,7 +252,10 @@ describe('what the recipient holds', () => {
       ok: false,
       detail: expect.stringMatching(/more were credited than arrived/),
     })
-    await setting.database.sql('update axon_claims set credited_micro = credited_micro + 1 where tx_hash = $1', [hash])
+    const credited = (by: number) =>
+      setting.database.sql('update axon_claims set credited_micro = credited_micro + $2 where tx_hash = $1', [hash, by])
+    await credited(1)
     expect(await report()).toMatchObject({ ok: false, detail: expect.stringMatching(/differ by 1 microcredits/) })
+    await credited(-1)
   })
 })
