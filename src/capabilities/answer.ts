@@ -1,17 +1,11 @@
 import type { Settled } from '../billing/calls/lifecycle.ts'
+import type { StoredAnswer } from '../billing/idempotency/service.ts'
 import type { Caller } from '../kernel/caller.ts'
 import { type Microcredits, toJsonInteger } from '../kernel/money.ts'
 import type { JsonObject } from '../providers/provider.ts'
 import type { Invocation } from './invocation.ts'
 import type { CallPayers } from './store.ts'
 import type { MadeTask } from './tasks-port.ts'
-
-/** An answer as it is sent, and kept for repeats. */
-export interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
 
 /** A hold, as far as an answer tells of it. */
 interface Held {
@@ -41,7 +35,7 @@ export function answerOf({
   settled: Settled | undefined
   data: unknown
   payers: CallPayers | undefined
-}): Answer {
+}): StoredAnswer {
   const charged = settled === undefined ? 0n : settled.chargedMicro
   return {
     status: 200,
@@ -64,7 +58,7 @@ export function answerOf({
 }
 
 /** The answer of a call that became a task: 202. */
-export function asyncAnswerOf(invocation: Invocation, task: MadeTask, billing: JsonObject): Answer {
+export function asyncAnswerOf(invocation: Invocation, task: MadeTask, billing: JsonObject): StoredAnswer {
   const { poll_url: pollUrl } = task.view
   return {
     status: 202,

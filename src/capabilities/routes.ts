@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
+import { once } from '../billing/idempotency/once.ts'
 import type { IdempotencyDeps } from '../billing/idempotency/service.ts'
+import { namedBy, sendStored } from '../http/repeats.ts'
 import { type Call, type Method, type Route, route } from '../http/route.ts'
 import { type ErrorCode, Fault } from '../kernel/errors.ts'
 import type { JsonObject } from '../providers/provider.ts'
-import type { Answer } from './answer.ts'
 import type { ServedCapability, ServedVersion } from './catalogue.ts'
 import { describeCapability, matches } from './descriptor.ts'
-import { once } from './once.ts'
 import { CapabilityAnswer, Descriptor, OperationInput, VersionQuery } from './schema.ts'
 import { findOperation, type InvokeDeps, invoke } from './service.ts'
 
@@ -177,31 +177,30 @@ async function answer(
   call: Call<unknown, { version?: string }, unknown>,
   wanted: { slug: string; operation: string | undefined; method: Method | undefined },
 ): Promise<FastifyReply> {
-  const { caller, requestId, confirmCredential, request } = call
-  const key = request.headers['idempotency-key']
+  const { caller, requestId, confirmCredential, request, reply } = call
+  const named = namedBy(call, `${request.method} ${request.url.split('?')[0]}`)
   const query = { ...call.query } as JsonObject
   const body = call.body as JsonObject
-  const named = {
-    accountId: caller.accountId,
-    requestId,
-    route: `${request.method} ${request.url.split('?')[0]}`,
-    key: key === undefined ? undefined : String(key),
-    body: { query, body },
-    confirmCredential,
-  }
-  const answered = await once(deps, named, async () => {
-    const served = findOperation(deps.capabilities(), { ...wanted, version: call.query.version })
-    if (served.operation.idempotencyKeyRequired && key === undefined) throw new Fault('idempotency_key_required')
-    const inQuery = wanted.method === 'GET' || wanted.method === 'DELETE'
-    return invoke(deps, { caller, requestId, served, sent: inQuery ? query : body, inQuery, confirmCredential })
-  })
-  return send(call.reply, answered)
-}
-
-function send(reply: FastifyReply, { status, headers, body }: Answer): FastifyReply {
-  return reply
-    .code(status)
-    .headers(headers)
-    .serializer((value: unknown) => value as string)
-    .send(body)
+  return once(
+    deps,
+    { ...named, body: { query, body } },
+    {
+      async run(claimed) {
+        const served = findOperation(deps.capabilities(), { ...wanted, version: call.query.version })
+        if (served.operation.idempotencyKeyRequired && !claimed) throw new Fault('idempotency_key_required')
+        const inQuery = wanted.method === 'GET' || wanted.method === 'DELETE'
+        const made = await invoke(deps, {
+          caller,
+          requestId,
+          served,
+          sent: inQuery ? query : body,
+          inQuery,
+          confirmCredential,
+        })
+        await claimed?.complete(made)
+        return sendStored(reply, made)
+      },
+      replay: (stored) => sendStored(reply, stored),
+    },
+  )
 }

@@ -1,9 +1,10 @@
 import { type CallsDeps, type OpenCall, openCall, type Settled } from '../billing/calls/lifecycle.ts'
+import type { StoredAnswer } from '../billing/idempotency/service.ts'
 import type { Database } from '../db/database.ts'
 import type { Caller } from '../kernel/caller.ts'
 import { Fault } from '../kernel/errors.ts'
 import { ZERO } from '../kernel/money.ts'
-import { type Answer, answerOf, asyncAnswerOf, billingOf } from './answer.ts'
+import { answerOf, asyncAnswerOf, billingOf } from './answer.ts'
 import type { Catalogue, ServedOperation } from './catalogue.ts'
 import { type Ending, priceSnapshot, work } from './ending.ts'
 import { type Asked, misfitFault, readInput } from './input.ts'
@@ -69,7 +70,7 @@ function othersThan(name: string, versions: ReadonlyMap<string, { readonly drift
  * with what is wrong with the input, as openCall does, with `idempotency_key_required`, `funding_mode_not_allowed`,
  * and with how the upstream failed.
  */
-export async function invoke(deps: InvokeDeps, invocation: Invocation): Promise<Answer> {
+export async function invoke(deps: InvokeDeps, invocation: Invocation): Promise<StoredAnswer> {
   const { served, caller } = invocation
   const asked = readInput(invocation)
   const hold = holdOf(served, asked)
@@ -131,7 +132,12 @@ async function refuseFundingMode({ db }: InvokeDeps, { capability }: ServedOpera
   })
 }
 
-async function invokeFree(deps: InvokeDeps, invocation: Invocation, { input }: Asked, hold: Charge): Promise<Answer> {
+async function invokeFree(
+  deps: InvokeDeps,
+  invocation: Invocation,
+  { input }: Asked,
+  hold: Charge,
+): Promise<StoredAnswer> {
   const { served, caller, requestId } = invocation
   await invocation.confirmCredential()
   const accountId = String(caller.accountId)
@@ -188,7 +194,7 @@ function readPayers({ db, onTrouble }: InvokeDeps, callId: bigint): Promise<stor
   })
 }
 
-async function startTask(deps: InvokeDeps, invocation: Invocation, asked: Asked, hold: Charge): Promise<Answer> {
+async function startTask(deps: InvokeDeps, invocation: Invocation, asked: Asked, hold: Charge): Promise<StoredAnswer> {
   const { served, caller, requestId } = invocation
   const { capability, version, operation } = served
   const { price } = operation

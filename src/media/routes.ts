@@ -1,7 +1,7 @@
-import type { FastifyReply } from 'fastify'
-import { type Claimed, claimKey, type StoredAnswer } from '../billing/idempotency/service.ts'
+import { once } from '../billing/idempotency/once.ts'
+import type { Claimed, StoredAnswer } from '../billing/idempotency/service.ts'
+import { namedBy, sendStored } from '../http/repeats.ts'
 import type { Call } from '../http/route.ts'
-import { errorBody, Fault } from '../kernel/errors.ts'
 import type { JsonObject } from '../providers/provider.ts'
 import type { TaskDeps } from './tasks/deps.ts'
 import { createTask, type NewTask } from './tasks/service.ts'
@@ -26,35 +26,14 @@ export const creationRefusals = [
   'shutting_down',
 ] as const
 
-/** Runs the request at most once for its Idempotency-Key, or replays what it was answered (decisions 0). */
-export async function once(
+/** Runs the request at most once for its Idempotency-Key, whichever of its paths is used. */
+export const madeOnce = (
   deps: TaskDeps,
   call: TaskCall,
   path: string,
   run: (claimed: Claimed | undefined) => Promise<unknown>,
-): Promise<unknown> {
-  const key = call.request.headers['idempotency-key']
-  if (key === undefined) return run(undefined)
-  const claimed = await claimKey(deps, {
-    accountId: call.caller.accountId,
-    route: path,
-    key: String(key),
-    body: call.body,
-    requestId: call.requestId,
-  })
-  if (claimed.kind === 'replay') {
-    await call.confirmCredential()
-    return sendStored(call.reply.header('idempotent-replayed', 'true'), claimed.answer)
-  }
-  try {
-    return await run(claimed)
-  } catch (error) {
-    // a Fault before the task was made has charged nothing; what comes after is kept by whoever sends it
-    if (error instanceof Fault && !error.fields.task_id) await claimed.forget()
-    else await claimed.complete(refusalAnswer(error instanceof Fault ? error : new Fault('internal_error'), call))
-    throw error
-  }
-}
+): Promise<unknown> =>
+  once(deps, { ...namedBy(call, path), body: call.body }, { run, replay: (answer) => sendStored(call.reply, answer) })
 
 /** Makes the task and answers 202 with it; what is answered is durable together with the task. */
 export async function answerTask(
@@ -94,21 +73,6 @@ export const jsonHeaders = (task: Pick<TaskRow, 'hold_id' | 'reserve_micro'>): R
   'cache-control': 'no-store',
   'x-call-id': String(task.hold_id),
   'x-credits-held-micro': String(task.reserve_micro),
-})
-
-/** Sends an answer as it is kept. */
-export function sendStored(reply: FastifyReply, answer: StoredAnswer): FastifyReply {
-  return reply
-    .code(answer.status)
-    .headers({ ...answer.headers })
-    .serializer((body: unknown) => body as string)
-    .send(answer.body)
-}
-
-const refusalAnswer = (fault: Fault, call: TaskCall): StoredAnswer => ({
-  status: fault.refusal.status,
-  headers: { ...fault.headers, 'content-type': 'application/json; charset=utf-8' },
-  body: JSON.stringify(errorBody(fault, call.requestId)),
 })
 
 /** The fields of a form as JSON: `name[]` and repeated names are lists, files become `data:` URLs. */

@@ -1,9 +1,11 @@
 import type { FastifyReply } from 'fastify'
-import { type Claimed, claimKey, REPLAY_BYTES_MAX, type StoredAnswer } from '../../billing/idempotency/service.ts'
+import { once } from '../../billing/idempotency/once.ts'
+import { type Claimed, REPLAY_BYTES_MAX } from '../../billing/idempotency/service.ts'
 import type { Database } from '../../db/database.ts'
 import { integer } from '../../http/fields.ts'
+import { namedBy, sendStored } from '../../http/repeats.ts'
 import { type Call, type Route, route } from '../../http/route.ts'
-import { errorBody, Fault } from '../../kernel/errors.ts'
+import { Fault } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../providers/provider.ts'
 import { type ChatDeps, price } from './running.ts'
 import { ChatBody, ChatCompletion, ChatEstimate } from './schema.ts'
@@ -70,8 +72,14 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
         'shutting_down',
       ],
       handle: (call) =>
-        once(deps, call, (claimed) =>
-          call.body.stream === true ? sendStream(deps, call, claimed, openStream) : sendWhole(deps, call, claimed),
+        once<unknown>(
+          deps,
+          { ...namedBy(call, PATH), body: call.body },
+          {
+            run: (claimed) =>
+              call.body.stream === true ? sendStream(deps, call, claimed, openStream) : sendWhole(deps, call, claimed),
+            replay: (answer) => sendStored(call.reply, answer),
+          },
         ),
     }),
     route({
@@ -103,62 +111,12 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
 
 type ChatRequest = Call<unknown, unknown, JsonObject>
 
-/** Runs the request at most once for its Idempotency-Key, or replays what it was answered. */
-async function once(
-  deps: ChatRouteDeps,
-  call: ChatRequest,
-  run: (claimed: Claimed | undefined) => Promise<unknown>,
-): Promise<unknown> {
-  const key = call.request.headers['idempotency-key']
-  if (key === undefined) return run(undefined)
-  const claimed = await claimKey(deps, {
-    accountId: call.caller.accountId,
-    route: PATH,
-    key: String(key),
-    body: call.body,
-    requestId: call.requestId,
-  })
-  if (claimed.kind === 'replay') {
-    await call.confirmCredential()
-    return replay(call.reply, claimed.answer)
-  }
-  try {
-    return await run(claimed)
-  } catch (error) {
-    await keepRefusal(claimed, error, call.requestId)
-    throw error
-  }
-}
-
-/** A refusal that charged nothing frees the key; one that left money held is the answer for good. */
-async function keepRefusal(claimed: Claimed, error: unknown, requestId: string): Promise<void> {
-  if (error instanceof Fault && error.code !== 'upstream_timeout' && error.code !== 'internal_error')
-    return claimed.forget()
-  const fault = error instanceof Fault ? error : new Fault('internal_error')
-  return claimed.complete({
-    status: fault.refusal.status,
-    headers: { ...fault.headers, 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify(errorBody(fault, requestId)),
-  })
-}
-
-function replay(reply: FastifyReply, answer: StoredAnswer): FastifyReply {
-  return reply
-    .code(answer.status)
-    .headers({ ...answer.headers, 'idempotent-replayed': 'true' })
-    .serializer((body: unknown) => body as string)
-    .send(answer.body)
-}
-
 async function sendWhole(deps: ChatRouteDeps, call: ChatRequest, claimed: Claimed | undefined): Promise<unknown> {
   const { headers, body } = await answerChat(deps, call)
-  const text = JSON.stringify(body)
   const sent = { ...headers, 'content-type': 'application/json; charset=utf-8' }
-  await claimed?.complete({ status: 200, headers: sent, body: text })
-  return call.reply
-    .headers(sent)
-    .serializer((value: unknown) => value as string)
-    .send(text)
+  const answer = { status: 200, headers: sent, body: JSON.stringify(body) }
+  await claimed?.complete(answer)
+  return sendStored(call.reply, answer)
 }
 
 async function sendStream(

@@ -1,4 +1,5 @@
 import type { Claimed } from '../../billing/idempotency/service.ts'
+import { sendStored } from '../../http/repeats.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { JsonObject } from '../../providers/provider.ts'
 import type { QuoteDeps } from '../quote.ts'
@@ -9,8 +10,7 @@ import {
   creationRefusals,
   formFields,
   jsonHeaders,
-  once,
-  sendStored,
+  madeOnce,
   type TaskCall,
 } from '../routes.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
@@ -62,7 +62,7 @@ export function imageRoutes(deps: ImageRouteDeps): Route[] {
         'task_running',
       ],
       handle: (call) =>
-        once(deps, call, PATH, (claimed) => {
+        madeOnce(deps, call, PATH, (claimed) => {
           const body = withFormat(call)
           const waitMs = patience(call.request.headers.prefer, body)
           const wanted = imageTask(deps, body)

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Nullable } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { QuoteDeps } from '../quote.ts'
-import { answerTask, creationRefusals, once } from '../routes.ts'
+import { answerTask, creationRefusals, madeOnce } from '../routes.ts'
 import type { TaskDeps } from '../tasks/deps.ts'
 import { TaskCreated } from '../tasks/schema.ts'
 import { videoTask } from './service.ts'
@@ -56,7 +56,7 @@ export function videoRoutes(deps: VideoRouteDeps): Route[] {
       refuses: creationRefusals,
       // one name for the key, whichever path is used
       handle: (call) =>
-        once(deps, call, PATH, (claimed) => answerTask(deps, call, claimed, videoTask(deps, call.body))),
+        madeOnce(deps, call, PATH, (claimed) => answerTask(deps, call, claimed, videoTask(deps, call.body))),
     }),
   )
 }
