@@ -206,6 +206,22 @@ describe('claims that a dead process left open', () => {
     await expect(claim('of another', 'req_new3', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
   })
 
+  test('of which the first is freed while a repeat looks for it are claimed by the repeat, not run without a claim', async () => {
+    await claim('freed', 'req_first', 1n)
+    const freeing = app.database.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      // between the repeat's insert, which finds the key taken, and its look at who has it
+      async transformResult({ result }) {
+        if (result.numAffectedRows === 0n) await app.database.sql(`delete from idempotency_keys where key = 'freed'`)
+        return result
+      },
+    })
+    const request = { accountId: person.accountId, route: PATH, key: 'freed', body: { a: 1 }, requestId: 'req_repeat' }
+    const deps = { db: freeing, processId: 1n, onTrouble: () => undefined }
+    expect(await claimKey(deps, request)).toMatchObject({ kind: 'first' })
+    await expect(claim('freed', 'req_third', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
+  })
+
   test('are forgotten after a day, and younger ones stay', async () => {
     await named('old')
     await named('young')

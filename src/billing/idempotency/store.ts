@@ -23,26 +23,30 @@ export async function claim(
   db: Database,
   wanted: Claim & { fingerprint: Buffer; requestId: string; processId: bigint },
 ): Promise<ClaimRow | undefined> {
-  const inserted = await db
-    .insertInto('idempotency_keys')
-    .values({
-      account_id: wanted.accountId,
-      route: wanted.route,
-      key: wanted.key,
-      fingerprint: wanted.fingerprint,
-      process_id: wanted.processId,
-      request_id: wanted.requestId,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst()
-  if (inserted.numInsertedOrUpdatedRows === 1n) return undefined
-  return db
-    .selectFrom('idempotency_keys')
-    .select(['fingerprint', 'request_id', 'completed_at', 'status', 'headers', 'body'])
-    .where('account_id', '=', wanted.accountId)
-    .where('route', '=', wanted.route)
-    .where('key', '=', wanted.key)
-    .executeTakeFirst()
+  for (;;) {
+    const inserted = await db
+      .insertInto('idempotency_keys')
+      .values({
+        account_id: wanted.accountId,
+        route: wanted.route,
+        key: wanted.key,
+        fingerprint: wanted.fingerprint,
+        process_id: wanted.processId,
+        request_id: wanted.requestId,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst()
+    if (inserted.numInsertedOrUpdatedRows === 1n) return undefined
+    const row = await db
+      .selectFrom('idempotency_keys')
+      .select(['fingerprint', 'request_id', 'completed_at', 'status', 'headers', 'body'])
+      .where('account_id', '=', wanted.accountId)
+      .where('route', '=', wanted.route)
+      .where('key', '=', wanted.key)
+      .executeTakeFirst()
+    // the first one may have freed the key in between: then nobody holds it, and it must be claimed before anything is done
+    if (row) return row
+  }
 }
 
 /** Stores the answer that repeats get. */

@@ -71,16 +71,7 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
         'overloaded',
         'shutting_down',
       ],
-      handle: (call) =>
-        once<unknown>(
-          deps,
-          { ...namedBy(call, PATH), body: call.body },
-          {
-            run: (claimed) =>
-              call.body.stream === true ? sendStream(deps, call, claimed, openStream) : sendWhole(deps, call, claimed),
-            replay: (answer) => sendStored(call.reply, answer),
-          },
-        ),
+      handle: (call) => answerOnce(deps, call, openStream),
     }),
     route({
       method: 'POST',
@@ -110,6 +101,17 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
 }
 
 type ChatRequest = Call<unknown, unknown, JsonObject>
+
+const answerOnce = (deps: ChatRouteDeps, call: ChatRequest, openStream: () => () => void): Promise<unknown> =>
+  once<unknown>(
+    deps,
+    { ...namedBy(call, PATH), body: call.body },
+    {
+      run: (claimed) =>
+        call.body.stream === true ? sendStream(deps, call, claimed, openStream) : sendWhole(deps, call, claimed),
+      replay: (answer) => sendStored(call.reply, answer),
+    },
+  )
 
 async function sendWhole(deps: ChatRouteDeps, call: ChatRequest, claimed: Claimed | undefined): Promise<unknown> {
   const { headers, body } = await answerChat(deps, call)
