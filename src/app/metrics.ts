@@ -3,23 +3,12 @@ import type { InvocationReport } from '../capabilities/invocation.ts'
 import type { Answered } from '../http/server.ts'
 import type { ChatReport } from '../inference/chat/running.ts'
 import type { FlushReport } from '../ledger/applier.ts'
-import type { queue } from '../payments/orders/review/store.ts'
-import type { ChainStatus } from '../payments/watcher/status.ts'
 
 /** Numbers that are read when they are asked for. */
 export interface Sampled {
   readonly queueDepth: () => number
   readonly openHolds: () => number
   readonly heldMicro: () => Promise<Record<'in_flight' | 'usage_unknown' | 'pending_settlement' | 'review', number>>
-}
-
-/** How payments stand, by asset and by chain. */
-export interface PaymentsSampled {
-  readonly reports: () => Promise<ReadonlyArray<{ assetId: string; ok: boolean; drift: bigint; at: Date | undefined }>>
-  readonly status: () => readonly ChainStatus[]
-  /** What waits for an operator. */
-  readonly queue: () => ReturnType<typeof queue>
-  readonly now: () => Date
 }
 
 /** Everything that the server counts. No label ever names an account, a key or a request. */
@@ -34,7 +23,7 @@ export interface Metrics {
   audited(findings: number, atSeconds: number): void
 }
 
-/** The one file that knows the metrics library. */
+/** What every server counts; the rooms that may be closed have their gauges in files of their own, beside this one. */
 export function createMetrics(sampled: Sampled): Metrics {
   const registry = new Registry()
   sampleInto(registry, sampled)
@@ -192,134 +181,4 @@ function sampleInto(registry: Registry, sampled: Sampled): void {
       for (const [state, micro] of Object.entries(await sampled.heldMicro())) this.set({ state }, micro)
     },
   })
-}
-
-/** What waits to be delivered. */
-export interface WebhookBacklog {
-  readonly events: number
-  readonly deliveries: number
-  /** Seconds since the oldest delivery that waits became due. */
-  readonly lagSeconds: number
-}
-
-/** Counts attempts at webhooks by outcome, and samples what waits when somebody asks. */
-export function webhookMetrics(
-  registry: Registry,
-  read: () => Promise<WebhookBacklog>,
-): { attempted(outcome: string): void } {
-  const attempts = counterIn(registry)('farebox_webhook_attempts_total', 'Attempts to deliver events', ['outcome'])
-  const lag = new Gauge({
-    name: 'farebox_webhook_lag_seconds',
-    help: 'How long the oldest webhook delivery that waits has been due',
-    registers: [registry],
-  })
-  new Gauge({
-    name: 'farebox_webhook_queue',
-    help: 'Events that no delivery was made for yet, and deliveries that are not ended',
-    labelNames: ['waiting'],
-    registers: [registry],
-    async collect() {
-      const backlog = await read().catch(() => undefined)
-      if (!backlog) return
-      this.set({ waiting: 'events' }, backlog.events)
-      this.set({ waiting: 'deliveries' }, backlog.deliveries)
-      lag.set(backlog.lagSeconds)
-    },
-  })
-  return { attempted: (outcome) => attempts.inc({ outcome }) }
-}
-
-/** Gauges of payments: joined when the chains are open, which is after the first metrics are. */
-export function samplePayments(registry: Registry, { reports, status, queue, now }: PaymentsSampled): void {
-  const gauge = (name: string, help: string, label: string, read: () => Promise<Array<readonly [string, number]>>) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers: [registry],
-      async collect() {
-        for (const [value, number] of await read()) this.set({ [label]: value }, number)
-      },
-    })
-  const compared = async () => await reports().catch(() => [])
-  gauge(
-    'farebox_reconciliation_ok',
-    'Whether received and credited agree and were compared lately: must be 1',
-    'asset',
-    async () => (await compared()).map(({ assetId, ok }) => [assetId, ok ? 1 : 0]),
-  )
-  gauge('farebox_reconciliation_drift_micro', 'Received less what is recorded: must be 0', 'asset', async () =>
-    (await compared()).map(({ assetId, drift }) => [assetId, Number(drift)]),
-  )
-  gauge(
-    'farebox_reconciliation_timestamp_seconds',
-    'When received and credited were last compared',
-    'asset',
-    async () => (await compared()).map(({ assetId, at }) => [assetId, (at?.getTime() ?? 0) / 1000]),
-  )
-  const ofChains = (name: string, help: string, read: (chain: ChainStatus) => number) =>
-    gauge(name, help, 'chain', async () => status().map((chain) => [String(chain.chainId), read(chain)]))
-  ofChains('farebox_chain_healthy', 'Whether the nodes of a chain answer and agree', ({ healthy }) => Number(healthy))
-  ofChains('farebox_chain_stopped', 'Whether a chain waits for `farebox chain rewind`: must be 0', ({ stopped }) =>
-    Number(stopped),
-  )
-  ofChains('farebox_chain_blocks_behind', 'Blocks of a chain still to be read', ({ behind }) => Number(behind))
-  ofChains('farebox_chain_head_age_seconds', 'Age of the newest block that was seen', ({ headAt }) =>
-    headAt === undefined ? Number.POSITIVE_INFINITY : (now().getTime() - headAt.getTime()) / 1000,
-  )
-  ofChains(
-    'farebox_chain_disagreements',
-    'How often nodes said different things, seen by this process',
-    ({ disagreements }) => disagreements,
-  )
-  ofChains(
-    'farebox_chain_reorganisations',
-    'Reorganisations that this process followed',
-    ({ reorganisations }) => reorganisations,
-  )
-  ofChains('farebox_chain_credited', 'Payments that this process credited', ({ credited }) => credited)
-  const waiting = async () => await queue().catch(() => undefined)
-  gauge('farebox_payment_reviews', 'Payments that wait for an operator: `farebox review list`', 'kind', async () => {
-    const found = await waiting()
-    return found ? [['order', found.orders] as const, ['transfer', found.transfers] as const] : []
-  })
-  gauge('farebox_payment_review_seconds', 'How long the oldest of them waits', 'kind', async () => {
-    const found = await waiting()
-    return found ? [['oldest', found.oldestSeconds] as const] : []
-  })
-}
-
-/** How top-ups by x402 stand; undefined where there are none. */
-export interface X402Sampled {
-  readonly ok: boolean
-  readonly gas: { readonly balance: bigint; readonly payments: bigint } | undefined
-  readonly open: number
-  readonly inReview: number
-}
-
-/** Gauges of x402 and its relayer. */
-export function sampleX402(registry: Registry, read: () => Promise<X402Sampled | undefined>): void {
-  const gauge = (name: string, help: string, number: (status: X402Sampled) => number | undefined) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      async collect() {
-        const status = await read().catch(() => undefined)
-        const value = status && number(status)
-        if (value === undefined) this.reset()
-        else this.set(value)
-      },
-    })
-  gauge('farebox_x402_ok', 'Whether x402 payments are taken and their gas is paid for: must be 1', ({ ok }) =>
-    ok ? 1 : 0,
-  )
-  gauge('farebox_x402_open_payments', 'x402 payments on their way', ({ open }) => open)
-  gauge('farebox_x402_review_payments', 'x402 payments that need the operator', ({ inReview }) => inReview)
-  gauge('farebox_relayer_balance_wei', 'Native currency of the relayer', ({ gas }) => gas && Number(gas.balance))
-  gauge(
-    'farebox_relayer_payments_left',
-    'Payments that the gas money of the relayer lasts for, at the price of now',
-    ({ gas }) => gas && Number(gas.payments),
-  )
 }

@@ -8,8 +8,9 @@ import { type EventName, eventTypes } from '../webhooks/event-types.ts'
 import { type SecretBox, secretBox } from '../webhooks/secret.ts'
 import { backlog } from '../webhooks/sending/outbox/store.ts'
 import { startSending } from '../webhooks/sending/worker.ts'
-import { type Metrics, webhookMetrics } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
 import type { Surroundings } from './server-surroundings.ts'
+import { webhookMetrics } from './webhook-metrics.ts'
 
 /** Webhooks as this process delivers them. */
 export interface Webhooks {

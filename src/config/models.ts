@@ -51,28 +51,6 @@ export interface ModelConfig {
   readonly prices: readonly Price[]
 }
 
-/** How a provider is reached. Its key is in Secrets.providerKeys. */
-export type ProviderConfig =
-  | {
-      readonly kind: 'demo'
-      readonly firstTokenMs: number
-      readonly tokenIntervalMs: number
-      readonly slowTokenIntervalMs: number
-    }
-  | {
-      readonly kind: 'openai-compatible'
-      /** Without a trailing slash. */
-      readonly baseUrl: string
-      /** The variable that holds the key; undefined: no key is sent. */
-      readonly apiKeyEnv: string | undefined
-      /** Names in lower case. */
-      readonly headers: Readonly<Record<string, string>>
-      readonly connections: number
-      readonly connectTimeoutMs: number
-      readonly headersTimeoutMs: number
-      readonly idleTimeoutMs: number
-    }
-
 type FileModel = ConfigurationFile['models'][number]
 type FilePrice = FileModel['prices'][number]
 

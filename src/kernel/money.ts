@@ -21,18 +21,6 @@ export function microcredits(value: bigint | number | string): Microcredits {
   return BigInt(value) as Microcredits
 }
 
-/** The sum of amounts of one unit. */
-export function sum(amounts: Iterable<Microcredits>): Microcredits {
-  let total = 0n
-  for (const amount of amounts) total += amount
-  return total as Microcredits
-}
-
-/** The larger of two amounts. */
-export function atLeast(amount: Microcredits, floor: Microcredits): Microcredits {
-  return amount < floor ? floor : amount
-}
-
 /** The exact quotient rounded up: what is charged is never less than what was used (decisions 5: up, once per call). */
 export function dividedRoundingUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator

@@ -5,7 +5,7 @@ import { errorBody, Fault } from '../../kernel/errors.ts'
 import * as store from './store.ts'
 
 /** How long an answer can be replayed. */
-export const REPLAY_HOURS = 24
+const REPLAY_HOURS = 24
 /** The longest answer that is kept; repeats of a longer one are told `answer_not_kept`, never run again. */
 export const REPLAY_BYTES_MAX = 8 * 1024 * 1024
 
