@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { exitCodes } from './exit-codes.ts'
+import { exitCodes } from '../terminal/exit-codes.ts'
 import { explain } from './explain.ts'
 
 /** Adds commands to the program. Every file of this folder exports one such function for its noun. */
