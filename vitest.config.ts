@@ -4,7 +4,13 @@ import { defineConfig } from 'vitest/config'
 // biome-ignore lint/style/noDefaultExport: the runner looks for the default export
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts', 'bench/**/*.test.ts'],
+    include: [
+      'src/**/*.test.ts',
+      'console/src/**/*.test.ts',
+      'sdk/src/**/*.test.ts',
+      'test/**/*.test.ts',
+      'bench/**/*.test.ts',
+    ],
     globalSetup: ['test/database-cluster.ts'],
     pool: 'forks',
     maxWorkers: 2,

@@ -11,6 +11,36 @@ export type Answer<P extends keyof paths, M extends keyof paths[P]> = paths[P][M
   ? Successes<R>
   : never
 
+/** A method of HTTP that the API has. */
+export type Method = NonNullable<ApiRequest['method']>
+/** The paths that have this method, as the OpenAPI document writes them. */
+export type PathOf<M extends Method> = {
+  [P in keyof paths]: paths[P][Lowercase<M>] extends { responses: unknown } ? P : never
+}[keyof paths]
+/** What a request to this endpoint may carry. */
+export interface Sent<O> {
+  /** The values of `{...}` in the path. */
+  readonly path?: O extends { parameters: { path: infer Path } } ? Path : never
+  readonly query?: O extends { parameters: { query?: infer Query } } ? Query : never
+  readonly body?: O extends { requestBody?: { content: { 'application/json': infer Body } } } ? Body : never
+  /** Makes a repeat harmless, where the endpoint takes one. */
+  readonly idempotencyKey?: string
+  readonly signal?: AbortSignal
+}
+
+type AnySent = Omit<Sent<unknown>, 'path' | 'query' | 'body'> & {
+  readonly path?: object
+  readonly query?: object
+  readonly body?: unknown
+}
+
+/** Any endpoint of the API, typed by the server's OpenAPI document. */
+export type Call = <M extends Method, P extends PathOf<M>>(
+  method: M,
+  path: P,
+  sent?: Sent<paths[P][Lowercase<M>]>,
+) => Promise<Answer<P, Lowercase<M>>>
+
 /** Sends requests in the name of whoever the client is. */
 export interface Requests {
   readonly transport: Transport
@@ -18,22 +48,42 @@ export interface Requests {
   json<T>(request: ApiRequest): Promise<T>
   /** As `json`, for the endpoints that take a session and no key. */
   session<T>(request: ApiRequest): Promise<T>
+  events(request: ApiRequest): Promise<AsyncGenerator<string>>
+  readonly call: Call
 }
 
 /** Joins transport and credentials: the API key where there is one, else the session. */
 export function createRequests(transport: Transport, session: Session, apiKey: string | undefined): Requests {
-  async function bySession<T>(request: ApiRequest): Promise<T> {
+  async function bySession<T>(send: (token: string) => Promise<T>): Promise<T> {
     const token = await session.accessToken()
     try {
-      return await transport.json<T>(request, token)
+      return await send(token)
     } catch (error) {
       if (!(error instanceof AuthenticationError)) throw error
-      return transport.json<T>(request, await session.renew(token))
+      return send(await session.renew(token))
     }
   }
+  const authorized = <T>(send: (token: string) => Promise<T>): Promise<T> =>
+    apiKey === undefined ? bySession(send) : send(apiKey)
+  const json = <T>(request: ApiRequest): Promise<T> => authorized((token) => transport.json<T>(request, token))
   return {
     transport,
-    session: bySession,
-    json: (request) => (apiKey === undefined ? bySession(request) : transport.json(request, apiKey)),
+    json,
+    session: (request) => bySession((token) => transport.json(request, token)),
+    events: (request) => authorized((token) => transport.events(request, token)),
+    // the types of `Call` are those of the document, which no generic body can be checked against
+    call: ((method: Method, path: string, { path: values = {}, query = {}, ...sent }: AnySent = {}) =>
+      json({ method, path: addressOf(path, values, query), ...sent })) as Call,
   }
+}
+
+/** A path with its values filled in, and its query. */
+export function addressOf(path: string, values: object, query: object): string {
+  const given = new Map(Object.entries(values))
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => {
+    if (given.get(name) === undefined) throw new TypeError(`${path} needs a value for ${name}.`)
+    return encodeURIComponent(String(given.get(name)))
+  })
+  const pairs = Object.entries(query).filter(([, value]) => value !== undefined)
+  return pairs.length === 0 ? filled : `${filled}?${new URLSearchParams(pairs.map(([k, v]) => [k, String(v)]))}`
 }

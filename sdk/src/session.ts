@@ -29,20 +29,26 @@ export type Account = SignedIn['account']
 
 /** A revocable login session (spec 3.6), renewed when it must be, one refresh at a time. */
 export interface Session {
-  /** The token to send. Rejects with AuthenticationError when nobody is signed in, or the session is over. */
+  /** The token to send. Signs in where a wallet was given and nobody is; else rejects with AuthenticationError. */
   accessToken(): Promise<string>
   /** Another token than the one that was refused. */
   renew(refused: string): Promise<string>
-  /** Proves the wallet and begins a session; an unknown wallet becomes an Agent account. `apiKey` is the account's first key, shown this once, else "". */
-  signIn(signer: Signer): Promise<{ account: Account; apiKey: string }>
-  /** Ends the session on the server; the tokens are forgotten once it has confirmed. */
+  /**
+   * Proves the wallet, that of the client unless another is given, and begins a session. An unknown wallet becomes an
+   * Agent account. `apiKey` is the account's first key, shown this once, else "".
+   */
+  signIn(signer?: Signer): Promise<{ readonly account: Account; readonly apiKey: string }>
+  /** Ends the session on the server; the tokens are forgotten once it has confirmed, or says that they are worth nothing. */
   signOut(): Promise<void>
 }
 
 const EARLY_MS = 60_000
+const OVER =
+  'The session is over, or the answer of its refresh was lost (a refresh token works once): call auth.signIn() again. API keys are not affected.'
+const NOBODY = 'Nobody is signed in, and this takes a session (an API key is not enough): call auth.signIn() first.'
 
-/** Opens the session of a store. */
-export function createSession(transport: Transport, store: TokenStore = memoryStore()): Session {
+/** Opens the session of a store. With a wallet it begins by itself, and again when it is over. */
+export function createSession(transport: Transport, store: TokenStore = memoryStore(), wallet?: Signer): Session {
   // refreshes and sign-ins run one after the other: a refresh token can be exchanged once
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -50,46 +56,57 @@ export function createSession(transport: Transport, store: TokenStore = memorySt
     turn = mine.catch(() => undefined)
     return mine
   }
-  const keep = async ({ tokens }: SignedIn): Promise<Tokens> => {
-    const kept = {
+  // what is asked here may be asked again: a second challenge replaces the first, a consumed token is refused
+  const post = <T>(path: string, body: unknown, repeatable = true): Promise<T> =>
+    transport.json<T>({ method: 'POST', path, body, repeatable })
+  const keep = async ({ tokens }: SignedIn): Promise<string> => {
+    await store.write({
       accessToken: tokens.access_token,
       refreshToken: tokens.refresh_token,
-      expiresAt: Date.now() + tokens.expires_in * 1000,
-    }
-    await store.write(kept)
-    return kept
-  }
-  const current = async (): Promise<Tokens> => {
-    const tokens = await store.read()
-    if (tokens) return tokens
-    throw new AuthenticationError(401, { code: 'unauthorized', message: 'Nobody is signed in: call signIn first.' })
-  }
-  const refreshed = (isStale: (tokens: Tokens) => boolean): Promise<string> =>
-    inTurn(async () => {
-      const tokens = await current()
-      if (!isStale(tokens)) return tokens.accessToken
-      const body = { refresh_token: tokens.refreshToken }
-      const answer = await transport.json<SignedIn>({ method: 'POST', path: '/v1/auth/refresh', body })
-      return (await keep(answer)).accessToken
+      expiresAt: transport.now() + tokens.expires_in * 1000,
     })
+    return tokens.access_token
+  }
+  const signIn = async (signer: Signer): Promise<SignedIn> => {
+    const challenge = await post<{ challenge_id: string; message: string }>('/v1/auth/challenge', {
+      wallet_address: signer.address,
+    })
+    const signature = await signer.signMessage({ message: challenge.message })
+    return post('/v1/auth/verify', { challenge_id: challenge.challenge_id, signature }, false)
+  }
+  const begun = async (why: AuthenticationError): Promise<string> => {
+    if (!wallet) throw why
+    return keep(await signIn(wallet))
+  }
+  const refresh = async (tokens: Tokens): Promise<string> => {
+    try {
+      return await keep(await post<SignedIn>('/v1/auth/refresh', { refresh_token: tokens.refreshToken }))
+    } catch (error) {
+      if (!(error instanceof AuthenticationError)) throw error
+      // another process of the same store may have been faster
+      const kept = await store.read()
+      if (kept && kept.refreshToken !== tokens.refreshToken) return kept.accessToken
+      return begun(new AuthenticationError(401, { ...error.body, message: OVER }, undefined, { cause: error }))
+    }
+  }
+  const fresh = (isStale: (tokens: Tokens) => boolean): Promise<string> =>
+    inTurn(async () => {
+      const tokens = await store.read()
+      if (!tokens) return begun(new AuthenticationError(401, { code: 'unauthorized', message: NOBODY }))
+      return isStale(tokens) ? refresh(tokens) : tokens.accessToken
+    })
+  const isOld = ({ expiresAt }: Tokens): boolean => expiresAt - EARLY_MS < transport.now()
 
   return {
     async accessToken() {
-      const tokens = await current()
-      const stale = ({ expiresAt }: Tokens) => expiresAt - EARLY_MS < Date.now()
-      return stale(tokens) ? refreshed(stale) : tokens.accessToken
+      const tokens = await store.read()
+      return tokens && !isOld(tokens) ? tokens.accessToken : fresh(isOld)
     },
-    renew: (refused) => refreshed(({ accessToken }) => accessToken === refused),
-    signIn: (signer) =>
+    renew: (refused) => fresh(({ accessToken }) => accessToken === refused),
+    signIn: (signer = wallet) =>
       inTurn(async () => {
-        const challenge = await transport.json<{ challenge_id: string; message: string }>({
-          method: 'POST',
-          path: '/v1/auth/challenge',
-          body: { wallet_address: signer.address },
-        })
-        const signature = await signer.signMessage({ message: challenge.message })
-        const body = { challenge_id: challenge.challenge_id, signature }
-        const answer = await transport.json<SignedIn>({ method: 'POST', path: '/v1/auth/verify', body })
+        if (!signer) throw new TypeError('signIn needs a wallet: give one to it, or to createFarebox.')
+        const answer = await signIn(signer)
         await keep(answer)
         return { account: answer.account, apiKey: answer.tokens.api_key }
       }),
@@ -97,8 +114,11 @@ export function createSession(transport: Transport, store: TokenStore = memorySt
       inTurn(async () => {
         const tokens = await store.read()
         if (!tokens) return
-        const body = { refresh_token: tokens.refreshToken }
-        await transport.json({ method: 'POST', path: '/v1/auth/logout', body })
+        try {
+          await post('/v1/auth/logout', { refresh_token: tokens.refreshToken })
+        } catch (error) {
+          if (!(error instanceof AuthenticationError)) throw error
+        }
         await store.write(undefined)
       }),
   }

@@ -1,64 +1,79 @@
-import type { Requests } from './requests.ts'
+import type { Answer, Requests } from './requests.ts'
 
 /** A task as the server tells it (spec 2.10, with the fields of its end). */
-export interface Task {
-  readonly task_id: string
-  readonly type: string
-  readonly state: 'waiting' | 'queuing' | 'generating' | 'success' | 'fail' | 'canceled'
+export type Task = Omit<Answer<'/v1/tasks/{id}', 'get'>, 'result'> & {
+  /** Null until there is one. Links end at `expires_at`: save what you want to keep. */
+  readonly result?: TaskResult | null
+}
+
+/** What a task made. */
+export interface TaskResult {
+  /** Unix seconds. */
+  readonly created: number
+  readonly data: ReadonlyArray<{
+    readonly url: string
+    /** Unix seconds. */
+    readonly expires_at: number
+    readonly content_type: string
+    readonly width: number | null
+    readonly height: number | null
+  }>
+}
+
+/** What to make: `model`, `prompt`, and whatever else the model takes. */
+export interface MediaBody {
   readonly model: string
-  readonly poll_url: string
-  readonly recommended_poll_interval_ms: number
-  readonly progress?: number | null
-  readonly result?: {
-    readonly created: number
-    readonly data: ReadonlyArray<{ readonly url: string; readonly expires_at: string; readonly content_type: string }>
-  } | null
-  readonly error?: { readonly code: string; readonly message: string } | null
-  readonly billing?: { readonly status: string; readonly actual_amount_micro: number | null }
+  readonly prompt: string
+  readonly [field: string]: unknown
+}
+
+/** How a task is begun. */
+export interface TaskOptions {
+  /** The same key is the same task. Made up unless given; give one that outlives your process where it may crash. */
+  readonly idempotencyKey?: string
+  readonly signal?: AbortSignal
 }
 
 /** Pictures and films, and the tasks that make them. */
 export interface Tasks {
-  /** Begins a picture. The fields are those of the API; the same key never makes a second task. */
-  image(
-    fields: { readonly model: string; readonly prompt: string; readonly [field: string]: unknown },
-    idempotencyKey: string,
-  ): Promise<Task>
+  /** Begins a picture. */
+  image(body: MediaBody, options?: TaskOptions): Promise<Pick<Task, 'task_id' | 'state'>>
   /** Begins a film. */
-  video(
-    fields: { readonly model: string; readonly prompt: string; readonly [field: string]: unknown },
-    idempotencyKey: string,
-  ): Promise<Task>
+  video(body: MediaBody, options?: TaskOptions): Promise<Pick<Task, 'task_id' | 'state'>>
   read(taskId: string): Promise<Task>
   /** Waits for the end, asking as often as the server recommends. A task that failed is an answer, not an error. */
   wait(
     taskId: string,
     options?: { readonly signal?: AbortSignal; readonly onProgress?: (task: Task) => void },
   ): Promise<Task>
+  /** Asks for an end; the answer says what the task is now. */
   cancel(taskId: string): Promise<Task>
 }
 
-const OVER = new Set<Task['state']>(['success', 'fail', 'canceled'])
+const OVER = new Set<string>(['success', 'fail', 'canceled'])
 const POLL_MS_LEAST = 200
 
 /** The tasks of a client. */
 export function createTasks({ json, transport }: Requests): Tasks {
   const path = (taskId: string): string => `/v1/tasks/${encodeURIComponent(taskId)}`
-  const read = (taskId: string): Promise<Task> => json<Task>({ path: path(taskId) })
-  const begin = (endpoint: string) => (body: unknown, idempotencyKey: string) =>
-    json<Task>({ method: 'POST', path: endpoint, body, idempotencyKey })
+  const read = (taskId: string, signal?: AbortSignal) => json<Task>({ path: path(taskId), signal })
+  const begin = (
+    endpoint: string,
+    body: MediaBody,
+    { idempotencyKey = crypto.randomUUID(), signal }: TaskOptions = {},
+  ) => json<Task>({ method: 'POST', path: endpoint, body, idempotencyKey, signal })
   return {
-    image: begin('/v1/images/generations'),
-    video: begin('/v1/videos/generations'),
-    read,
-    cancel: (taskId) => json<Task>({ method: 'POST', path: `${path(taskId)}/cancel`, body: {} }),
+    // a picture as bytes is an answer of another form: `request` gives that one
+    image: (body, options) => begin('/v1/images/generations', { ...body, response_format: 'url' }, options),
+    video: (body, options) => begin('/v1/videos/generations', body, options),
+    read: (taskId) => read(taskId),
+    cancel: (taskId) => json<Task>({ method: 'POST', path: `${path(taskId)}/cancel`, body: {}, repeatable: true }),
     async wait(taskId, { signal, onProgress } = {}) {
       for (;;) {
-        signal?.throwIfAborted()
-        const task = await read(taskId)
+        const task = await read(taskId, signal)
         onProgress?.(task)
         if (OVER.has(task.state)) return task
-        await transport.sleep(Math.max(task.recommended_poll_interval_ms, POLL_MS_LEAST))
+        await transport.sleep(Math.max(task.recommended_poll_interval_ms, POLL_MS_LEAST), signal)
       }
     },
   }

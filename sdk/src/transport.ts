@@ -1,4 +1,5 @@
-import { errorOf, UnavailableError } from './errors.ts'
+import { errorOf, FareboxError, UNKNOWN_ANSWER, UnavailableError } from './errors.ts'
+import { dataOf } from './event-stream.ts'
 
 /** One request, before it has a credential. */
 export interface ApiRequest {
@@ -8,113 +9,200 @@ export interface ApiRequest {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** Makes a repeat harmless: the server answers it with what it answered first. */
-  readonly idempotencyKey?: string
+  readonly idempotencyKey?: string | undefined
+  /** True of a write that may be repeated without a key, since doing it twice is doing it once. Reads always may. */
+  readonly repeatable?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
-/** What the SDK stands on. `fetch` and `sleep` can be replaced. */
+/** An answer, read to its end. */
+export interface ApiAnswer {
+  readonly status: number
+  readonly headers: Headers
+  /** Empty when the answer was not a JSON object. */
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** What the SDK stands on. All but `baseUrl` has a default. */
 export interface TransportOptions {
   /** Such as `https://api.example.com`, without a path. */
   readonly baseUrl: string
-  /** For one try; 60 s unless given. A call of a model may take longer: give more. */
+  /** For one try, and between two pieces of a stream; 60 s unless given. */
   readonly timeoutMs?: number
   /** Tries of what may be repeated; 3 unless given. */
   readonly tries?: number
   readonly fetch?: typeof fetch
-  readonly sleep?: (ms: number) => Promise<void>
+  /** Waits, and rejects with the signal's reason once it is aborted. */
+  readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
 }
 
 /** Sends requests and reads JSON. */
 export interface Transport {
-  readonly baseUrl: string
-  readonly sleep: (ms: number) => Promise<void>
-  /** The answer as it is, 2xx or not; rejects with UnavailableError when none came. One try. */
-  raw(request: ApiRequest, token?: string): Promise<Response>
-  /** The JSON of a 2xx. Rejects with a FareboxError. Repeats only what may be repeated: reads, and writes with an idempotency key. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+  readonly now: () => number
+  /** The answer as it is, 2xx or not, by one try. Rejects with UnavailableError when no whole answer came. */
+  once(request: ApiRequest, token?: string): Promise<ApiAnswer>
+  /** The JSON of a 2xx. Repeats only what may be repeated, as often and as late as the server asks. Rejects with a FareboxError. */
   json<T>(request: ApiRequest, token?: string): Promise<T>
+  /** The `data:` payloads of a 2xx that is a stream; only its opening is ever repeated. */
+  events(request: ApiRequest, token?: string): Promise<AsyncGenerator<string>>
 }
 
 const TIMEOUT_MS = 60_000
 const TRIES = 3
 const FIRST_WAIT_MS = 300
-const LONGEST_WAIT_MS = 20_000
+/** Who is asked to wait longer than this hears of it instead. */
+const LONGEST_WAIT_MS = 60_000
 
 /** Opens the way to a server. */
 export function createTransport(options: TransportOptions): Transport {
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
-  const doFetch = options.fetch ?? fetch
-  const sleep = options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)))
-  const tries = options.tries ?? TRIES
+  const { sleep = sleepFor, timeoutMs = TIMEOUT_MS, tries = TRIES, now = Date.now } = options
 
-  async function raw({ method = 'GET', path, body, headers, idempotencyKey, signal }: ApiRequest, token?: string) {
-    const timeout = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS)
+  async function opened(request: ApiRequest, token: string | undefined, deadline: Deadline): Promise<Response> {
+    const send = options.fetch ?? fetch
+    return answered(request, () => send(baseUrl + request.path, initOf(request, token, deadline.signal)))
+  }
+
+  async function once(request: ApiRequest, token?: string): Promise<ApiAnswer> {
+    const deadline = deadlineOf(timeoutMs, request.signal)
     try {
-      return await doFetch(baseUrl + path, {
-        method,
-        redirect: 'error',
-        headers: {
-          accept: 'application/json',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-          ...headers,
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-      })
-    } catch (error) {
-      if (signal?.aborted) throw error
-      throw new UnavailableError(0, {}, undefined, { cause: error })
+      const response = await opened(request, token, deadline)
+      const text = await answered(request, () => response.text())
+      return { status: response.status, headers: response.headers, body: objectOf(text) }
+    } finally {
+      deadline.end()
     }
   }
 
-  async function once<T>(request: ApiRequest, token: string | undefined): Promise<T> {
-    const response = await raw(request, token)
-    const body = await bodyOf(response)
-    if (response.ok) return body as T
-    throw errorOf(response.status, body, retryAfterMs(response))
+  async function repeated<T>(request: ApiRequest, work: () => Promise<T>): Promise<T> {
+    const { method = 'GET', idempotencyKey, repeatable = method === 'GET' || idempotencyKey !== undefined } = request
+    let waitedMs = 0
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!repeatable || !(error instanceof FareboxError)) throw error
+        const waitMs = error.retryAfterMs ?? FIRST_WAIT_MS * 2 ** (attempt - 1)
+        // an earlier try of the same call is still at work: its answer is the one to wait for
+        const isRunning = error.code === 'request_in_progress' && waitedMs < timeoutMs
+        if (!(isRunning || (attempt < tries && mayPass(error))) || waitMs > LONGEST_WAIT_MS) throw error
+        waitedMs += waitMs
+        await sleep(waitMs, request.signal)
+      }
+    }
   }
 
   return {
-    baseUrl,
     sleep,
-    raw,
-    async json(request, token) {
-      const repeatable = (request.method ?? 'GET') === 'GET' || request.idempotencyKey !== undefined
-      for (let attempt = 1; ; attempt += 1) {
+    now,
+    once,
+    json: <T>(request: ApiRequest, token?: string) =>
+      repeated(request, async () => bodyOf<T>(await once(request, token))),
+    events: (request, token) =>
+      repeated(request, async () => {
+        const deadline = deadlineOf(timeoutMs, request.signal)
         try {
-          return await once(request, token)
+          const response = await opened(request, token, deadline)
+          if (response.ok && response.body) return await dataOf(response.body, deadline, request.signal)
+          const body = objectOf(await answered(request, () => response.text()))
+          throw errorOf(response.status, body, retryAfterMs(response.headers))
         } catch (error) {
-          const wait = waitBefore(error, attempt)
-          if (!repeatable || wait === undefined || attempt >= tries) throw error
-          await sleep(wait)
+          deadline.end()
+          throw error
         }
-      }
-    },
+      }),
   }
 }
 
-/** What the body says; an answer that is not JSON says nothing. */
-export async function bodyOf(response: Response): Promise<Record<string, unknown>> {
-  const text = await response.text()
+/** The body of a 2xx. Rejects with the error that any other answer is. */
+export function bodyOf<T>({ status, headers, body }: ApiAnswer): T {
+  if (status >= 200 && status < 300) return body as T
+  throw errorOf(status, body, retryAfterMs(headers))
+}
+
+/** How long the server asks to wait; undefined when it does not ask. */
+export function retryAfterMs(headers: Headers): number | undefined {
+  const [ms, seconds] = [headers.get('retry-after-ms'), headers.get('retry-after')]
+  const asked = ms === null ? Number(seconds ?? Number.NaN) * 1000 : Number(ms)
+  return Number.isFinite(asked) && asked >= 0 ? asked : undefined
+}
+
+/** A time limit that can be set anew. */
+export interface Deadline {
+  readonly signal: AbortSignal
+  extend(): void
+  end(): void
+}
+
+function deadlineOf(ms: number, signal: AbortSignal | undefined): Deadline {
+  const controller = new AbortController()
+  const begin = () => setTimeout(() => controller.abort(new Error(`No answer within ${ms} ms.`)), ms)
+  let timer = begin()
+  return {
+    signal: signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]),
+    extend() {
+      clearTimeout(timer)
+      timer = begin()
+    },
+    end: () => clearTimeout(timer),
+  }
+}
+
+function initOf(request: ApiRequest, token: string | undefined, signal: AbortSignal): RequestInit {
+  const { method = 'GET', body, headers, idempotencyKey } = request
+  return {
+    method,
+    // a credential never follows a redirect; workers know no mode that refuses one by itself
+    redirect: 'manual',
+    headers: {
+      accept: 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal,
+  }
+}
+
+/** What `fetch` gives; UnavailableError when it fails, unless the caller wanted no more. */
+async function answered<T>({ signal }: ApiRequest, work: () => Promise<T>): Promise<T> {
   try {
-    return text === '' ? {} : JSON.parse(text)
+    return await work()
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw new UnavailableError(0, {}, undefined, { cause: error })
+  }
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
     return {}
   }
 }
 
-/** How long the server asks to wait; undefined when it does not ask. */
-export function retryAfterMs(response: Response): number | undefined {
-  const ms = Number(response.headers.get('retry-after-ms') ?? Number.NaN)
-  if (Number.isFinite(ms)) return ms
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-  return Number.isFinite(seconds) ? seconds * 1000 : undefined
-}
+/** Our own 504 says that a provider was asked and what it did is unknown: its repeat is the same answer. A proxy's says nothing. */
+const mayPass = ({ status, code }: FareboxError): boolean =>
+  status === 0 || status === 429 || (status >= 500 && (status !== 504 || code === UNKNOWN_ANSWER))
 
-/** The wait before the next try; undefined: a repeat cannot help. */
-function waitBefore(error: unknown, attempt: number): number | undefined {
-  const { status, retryAfterMs: asked } = error as { status?: number; retryAfterMs?: number }
-  if (status !== 0 && status !== 429 && !(typeof status === 'number' && status >= 500)) return undefined
-  return Math.min(asked ?? FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS)
+function sleepFor(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const aborted = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', aborted)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', aborted, { once: true })
+  })
 }

@@ -1,5 +1,6 @@
 import { errorOf, FareboxError, UnavailableError } from './errors.ts'
-import { bodyOf, retryAfterMs, type Transport } from './transport.ts'
+import type { Answer } from './requests.ts'
+import { type ApiAnswer, bodyOf, retryAfterMs, type Transport } from './transport.ts'
 
 /** What signs typed data: an account of viem, or anything that signs EIP-712. */
 export interface TypedDataSigner {
@@ -22,25 +23,46 @@ export interface TransferAuthorization {
   }
 }
 
-/** What the server says of a payment (spec 2.6). */
-export interface TopUp {
-  readonly status: string
-  readonly account_id: number
-  readonly wallet_address: string
-  readonly amount_added: number
-  readonly message: string
-  readonly payment_id?: number
+/** A payment that arrived (spec 2.6). */
+export type TopUp = Answer<'/v1/payments/topup', 'get'>
+
+/** A signed payment: whoever sends it, and however often, it is one payment. It is safe to store, and worth nothing to others. */
+export interface SignedPayment {
+  readonly amountMicro: string
+  readonly proof: string
 }
 
-/** What to pay, and the most that may be asked for it. */
+/** What to pay. */
 export interface TopUpRequest {
-  /** In micro units of the asset, which the server names. */
+  /** In micro units of the asset, which the server names: never more is signed. */
   readonly amountMicro: bigint
-  /** Refused before anything is signed when the server asks for more; the amount itself unless given. */
-  readonly maxAmountMicro?: bigint
   /** Such as `eip155:8453`; the first offer unless given. */
   readonly network?: string
+  /** The token's contract, where no other may be asked for. */
+  readonly asset?: string
+  /** Called before the payment is sent: keep it, and after a crash `resume` it instead of paying again. */
+  readonly onSigned?: (payment: SignedPayment) => void | Promise<void>
   readonly signal?: AbortSignal
+}
+
+/** The payment is not credited, and must not be made again: it is under review, or its outcome is still unknown. */
+export class PaymentUnsettledError extends FareboxError {
+  override name = 'PaymentUnsettledError'
+  /** Of the last answer: `review_required` takes the operator, with `payment_id` of the body; "" when none came. */
+  readonly paymentStatus: string
+  /** Give it to `resume`. */
+  readonly payment: SignedPayment
+
+  constructor(answer: Pick<ApiAnswer, 'status' | 'body'>, payment: SignedPayment) {
+    const { message = 'No answer tells what became of the payment.', status = '' } = answer.body
+    super(answer.status, {
+      code: 'payment_unsettled',
+      ...answer.body,
+      message: `${message} Resume it: do not pay again.`,
+    })
+    this.paymentStatus = String(status)
+    this.payment = payment
+  }
 }
 
 interface Offer {
@@ -62,44 +84,79 @@ const FIELDS = [
   { name: 'nonce', type: 'bytes32' },
 ] as const
 const POLL_MS = 2_000
+const PATIENCE_MS = 10 * 60_000
+/** A clock that is a little ahead makes no proof of the future. */
+const BACKDATED_SECONDS = 600n
 const encode = (value: unknown): string => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))))
 const decode = <T>(text: string): T =>
   JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)))) as T
+const pathOf = (amountMicro: bigint | string): string => `/v1/payments/topup?amount_micro=${amountMicro}`
 
 /**
  * Pays by x402: asks what it costs, signs one authorization, and sends that same proof until the server says
- * `credited`. The proof is signed once, so that however often it is sent, the payment is one. Rejects with a
- * FareboxError; after an UnavailableError, call `again` of it with the same proof rather than paying anew.
+ * `credited`. Rejects with PaymentRejectedError when no money can move, with PaymentUnsettledError when it may.
  */
 export async function topUp(transport: Transport, signer: TypedDataSigner, request: TopUpRequest): Promise<TopUp> {
-  const path = `/v1/payments/topup?amount_micro=${request.amountMicro}`
-  const asked = await transport.raw({ path, signal: request.signal })
+  const { amountMicro, signal } = request
+  const asked = await transport.once({ path: pathOf(amountMicro), signal })
   const header = asked.headers.get('payment-required')
-  if (asked.status !== 402 || header === null) throw errorOf(asked.status, await bodyOf(asked), retryAfterMs(asked))
+  if (asked.status !== 402 || header === null) throw errorOf(asked.status, asked.body, retryAfterMs(asked.headers))
   const required = decode<{ accepts: Offer[]; resource?: unknown }>(header)
   const offer = chosen(required.accepts, request)
-  const authorization = await signed(signer, offer)
+  const authorization = await signed(signer, offer, transport.now())
   const payload = { x402Version: 2, resource: required.resource, accepted: offer, payload: authorization }
-  return send(transport, path, encode(payload), request.signal)
+  const payment = { amountMicro: String(amountMicro), proof: encode(payload) }
+  await request.onSigned?.(payment)
+  return resume(transport, payment, signal)
 }
 
-function chosen(offers: readonly Offer[], request: TopUpRequest): Offer {
-  const offer = offers.find(({ scheme, network }) => scheme === 'exact' && (request.network ?? network) === network)
-  if (!offer) throw new TypeError(`The server takes no payment on ${request.network ?? 'any network'} by this scheme.`)
-  const most = request.maxAmountMicro ?? request.amountMicro
-  if (BigInt(offer.amount) > most) throw new TypeError(`The server asks for ${offer.amount}, more than ${most}.`)
+/** Sends the same proof again and again: the server credits it once and repeats its answer. */
+export async function resume(transport: Transport, payment: SignedPayment, signal?: AbortSignal): Promise<TopUp> {
+  const request = { path: pathOf(payment.amountMicro), headers: { 'payment-signature': payment.proof }, signal }
+  let last: Pick<ApiAnswer, 'status' | 'body'> = { status: 0, body: {} }
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS; ) {
+    const answer = await transport.once(request).catch((error: unknown) => {
+      if (error instanceof UnavailableError) return undefined
+      // the caller wants no more: the payment may be on its way all the same
+      throw new PaymentUnsettledError(last, payment)
+    })
+    if (answer?.status === 200) return answer.body as TopUp
+    // 202, 429, 5xx and silence: the payment may be on its way, and this proof is the only one that may be sent for it
+    if (answer && answer.status !== 202 && answer.status !== 429 && answer.status < 500) return bodyOf(answer)
+    if (answer) last = answer
+    if (answer?.body.status === 'review_required') break
+    const waitMs = (answer && retryAfterMs(answer.headers)) ?? POLL_MS
+    waitedMs += waitMs
+    await transport.sleep(waitMs, signal).catch(() => {
+      throw new PaymentUnsettledError(last, payment)
+    })
+  }
+  throw new PaymentUnsettledError(last, payment)
+}
+
+function chosen(offers: readonly Offer[], { amountMicro, network, asset }: TopUpRequest): Offer {
+  const offer = offers.find(
+    (one) =>
+      one.scheme === 'exact' &&
+      /^eip155:\d+$/.test(network ?? one.network) &&
+      (network ?? one.network) === one.network &&
+      (asset ?? one.asset).toLowerCase() === one.asset.toLowerCase(),
+  )
+  if (!offer)
+    throw new TypeError(`The server takes no payment by ${asset ?? 'any token'} on ${network ?? 'any network'}.`)
+  if (offer.amount !== String(amountMicro))
+    throw new TypeError(`The server asks for ${offer.amount} instead of ${amountMicro}: nothing was signed.`)
   return offer
 }
 
-async function signed(signer: TypedDataSigner, offer: Offer) {
-  const seconds = BigInt(Math.floor(Date.now() / 1000))
+async function signed(signer: TypedDataSigner, offer: Offer, nowMs: number) {
+  const seconds = BigInt(Math.floor(nowMs / 1000))
   const nonce = crypto.getRandomValues(new Uint8Array(32))
   const message = {
     from: signer.address as `0x${string}`,
     to: offer.payTo,
     value: BigInt(offer.amount),
-    // a clock that is a little ahead makes no proof of the future
-    validAfter: seconds - 600n,
+    validAfter: seconds - BACKDATED_SECONDS,
     validBefore: seconds + BigInt(offer.maxTimeoutSeconds),
     nonce: `0x${Array.from(nonce, (byte) => byte.toString(16).padStart(2, '0')).join('')}` as const,
   }
@@ -118,33 +175,5 @@ async function signed(signer: TypedDataSigner, offer: Offer) {
   return {
     signature,
     authorization: { ...rest, value: String(value), validAfter: String(validAfter), validBefore: String(validBefore) },
-  }
-}
-
-/** The same proof again and again: the server credits it once and repeats its answer. */
-async function send(
-  transport: Transport,
-  path: string,
-  proof: string,
-  signal: AbortSignal | undefined,
-): Promise<TopUp> {
-  for (;;) {
-    signal?.throwIfAborted()
-    let response: Response
-    try {
-      response = await transport.raw({ path, headers: { 'payment-signature': proof }, signal })
-    } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error
-      await transport.sleep(POLL_MS)
-      continue
-    }
-    const body = await bodyOf(response)
-    if (response.status === 200) return body as unknown as TopUp
-    const wait = retryAfterMs(response)
-    // 202 and 5xx: a payment may be on its way, and this proof is the only one that may be sent for it
-    if (response.status !== 202 && response.status < 500 && response.status !== 429)
-      throw errorOf(response.status, body, wait)
-    if (body.status === 'review_required') throw new FareboxError(response.status, body)
-    await transport.sleep(wait ?? POLL_MS)
   }
 }

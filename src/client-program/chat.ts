@@ -59,8 +59,11 @@ async function ask(
         messages: [...system, { role: 'user', content: prompt }],
         ...(options.maxTokens === undefined ? {} : { max_tokens: options.maxTokens }),
       }
-      if (isForPrograms(here, options)) here.write(`${JSON.stringify(await client.chat(body), undefined, 2)}\n`)
-      else await streamed(here, client, body)
+      const usage = isForPrograms(here, options) ? await whole(here, client, body) : await streamed(here, client, body)
+      if (usage === undefined)
+        here.writeError(
+          'The provider did not say what was used: the Credits stay held until the operator decides. `farebox settlements` shows it.\n',
+        )
     },
     connection,
   )
@@ -83,7 +86,15 @@ export async function promptFrom(
   return prompt
 }
 
-async function streamed(here: ClientSurroundings, client: Farebox, body: ChatBody): Promise<void> {
+/** As JSON, for programs. Gives what was used; undefined where nobody said so. */
+async function whole(here: ClientSurroundings, client: Farebox, body: ChatBody): Promise<ChatUsage | undefined> {
+  const answer = await client.chat(body)
+  here.write(`${JSON.stringify(answer, undefined, 2)}\n`)
+  return answer.usage
+}
+
+/** Piece by piece, for people. */
+async function streamed(here: ClientSurroundings, client: Farebox, body: ChatBody): Promise<ChatUsage | undefined> {
   let usage: ChatUsage | undefined
   let said = false
   try {
@@ -100,6 +111,7 @@ async function streamed(here: ClientSurroundings, client: Farebox, body: ChatBod
     here.writeError(
       `${body.model}: ${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out, ${credits(usage.cost_micro)} Credits\n`,
     )
+  return usage
 }
 
 /** What a model says may hold control sequences: a terminal gets line breaks and tabs, and no others. */

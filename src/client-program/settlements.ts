@@ -53,7 +53,7 @@ function itemTable(items: readonly SettlementItem[]): string {
     `#${item.actor_account_id}`,
     item.billing_state,
     credits(item.reserve_amount_micro),
-    credits(item.actual_amount_micro),
+    item.billing_state === 'usage_unknown' ? 'unknown' : credits(item.actual_amount_micro),
     credits(item.shortfall_micro),
     item.can_authorize ? 'you' : item.payment_review_required ? 'the operator' : '-',
   ])
