@@ -8,7 +8,6 @@ import {
   RateLimitError,
   UnavailableError,
 } from '../../sdk/src/index.ts'
-import { inCredits } from '../kernel/money.ts'
 import { type ExitCode, exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 
 /** Refusals whose money or work waits for a person, whatever their status is. */
@@ -56,15 +55,9 @@ function nextStep(error: FareboxError, server: string): string {
   return `What it means: ${server}/errors/${encodeURIComponent(error.code)}`
 }
 
-function shortfall(error: InsufficientCreditsError): string {
-  const { availableMicro: available, shortfallMicro: missing, topupUrl } = error
-  const figures = [
-    available === undefined ? '' : `${inCredits(available)} Credits are available`,
-    missing === undefined ? '' : `${inCredits(missing)} more are needed`,
-  ].filter((figure) => figure !== '')
-  const how = `Run \`farebox topup\`${topupUrl === '' ? '' : ` or open ${topupUrl}`}; \`farebox balance\` shows which limit binds.`
-  return figures.length === 0 ? how : `${figures.join(', ')}. ${how}`
-}
+/** The server's message has the figures. */
+const shortfall = ({ topupUrl }: InsufficientCreditsError): string =>
+  `Run \`farebox topup\`${topupUrl === '' ? '' : ` or open ${topupUrl}`}; \`farebox balance\` shows which limit binds.`
 
 const reference = ({ code, requestId }: FareboxError): string =>
   requestId === '' ? '' : `(${code}, request ${requestId})`

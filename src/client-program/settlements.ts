@@ -55,10 +55,16 @@ function itemTable(items: readonly SettlementItem[]): string {
     credits(item.reserve_amount_micro),
     item.billing_state === 'usage_unknown' ? 'unknown' : credits(item.actual_amount_micro),
     credits(item.shortfall_micro),
-    item.can_authorize ? 'you' : item.payment_review_required ? 'the operator' : '-',
+    deciderOf(item),
   ])
   const head = ['REQUEST', 'CALLER', 'STATE', 'HELD', 'COST', 'MISSING', 'DECIDES']
   return table(head, rows, ['HELD', 'COST', 'MISSING'])
+}
+
+function deciderOf({ can_authorize, payment_review_required, billing_state }: SettlementItem): string {
+  if (can_authorize) return 'you'
+  if (payment_review_required || billing_state === 'usage_unknown') return 'the operator'
+  return billing_state === 'pending_settlement' ? 'the payer, once the Credits are there' : '-'
 }
 
 async function authorize(
