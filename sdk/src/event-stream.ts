@@ -15,8 +15,10 @@ export async function* dataOf(
   let rest = ''
   try {
     for (;;) {
-      const { done, value } = await reader.read()
+      // the time that the reader of the pieces takes is not the server's
       deadline.extend()
+      const { done, value } = await reader.read()
+      deadline.end()
       rest += decoder.decode(value, { stream: !done })
       const lines = rest.split(/\r?\n/)
       rest = lines.pop() ?? ''

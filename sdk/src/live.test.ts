@@ -13,7 +13,7 @@ afterAll(() => server.stop())
 
 const client = (options: Partial<FareboxOptions>): Farebox =>
   createFarebox({ baseUrl: server.url, sleep: shortly, ...options })
-const shortly = () => new Promise<void>((resolve) => setTimeout(resolve, 20))
+const shortly = () => new Promise<void>((resolve) => setTimeout(resolve, 100))
 const payer = (index: number) => walletOf(server.development.payers[index]?.private_key ?? '')
 const messages = [{ role: 'user', content: 'hello' }]
 

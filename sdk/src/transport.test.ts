@@ -135,3 +135,30 @@ test('a task is asked for as often as the server recommends, and its failure is 
     ['waiting', 'generating', 'fail'],
   ])
 })
+
+test('a stream may take its time, and one that falls silent is cut', async () => {
+  const piece = new TextEncoder().encode('data: {"choices":[{"delta":{"content":"a"}}]}\n\n')
+  const { farebox } = scripted(() => ({ status: 200 }), {
+    apiKey,
+    timeoutMs: 20,
+    fetch: async (_, init) =>
+      new Response(
+        new ReadableStream({
+          start(controller) {
+            controller.enqueue(piece)
+            controller.enqueue(piece)
+            init?.signal?.addEventListener('abort', () => controller.error(init.signal?.reason))
+          },
+        }),
+      ),
+  })
+  const texts: string[] = []
+  const reading = (async () => {
+    for await (const { text } of farebox.chatStream(body)) {
+      texts.push(text)
+      await new Promise((resolve) => setTimeout(resolve, 60))
+    }
+  })()
+  await expect(reading).rejects.toMatchObject({ name: 'UnavailableError', message: expect.stringMatching(/was cut/) })
+  expect(texts).toEqual(['a', 'a'])
+})

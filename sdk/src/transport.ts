@@ -130,7 +130,7 @@ export function retryAfterMs(headers: Headers): number | undefined {
   return Number.isFinite(asked) && asked >= 0 ? asked : undefined
 }
 
-/** A time limit that can be set anew. */
+/** A time limit that can be stopped and set anew. */
 export interface Deadline {
   readonly signal: AbortSignal
   extend(): void
