@@ -199,7 +199,7 @@ test('a payment whose end is unknown is kept, sent again by --resume, and never 
   expect((await agent.run(['topup', '--resume'])).exitCode).not.toBe(0)
 })
 
-test('commands that run side by side with a session that is over share one refresh', async () => {
+test('commands that run side by side with a session that is over all succeed', async () => {
   const path = join(owner.home, '.config/farebox/credentials.json')
   const kept = JSON.parse(readFileSync(path, 'utf8'))
   kept.servers[server.url].tokens.expiresAt = 0
