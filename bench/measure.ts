@@ -90,7 +90,7 @@ export async function measureScenario(run: Run, scenario: Scenario): Promise<Fin
     rounds,
     unavailable,
     notAnswered: Object.fromEntries(entrants.map(({ contender, notAnswered }) => [contender.name, notAnswered])),
-    charges: await chargesOf(run, entrants, received),
+    charges: scenario.prepare ? {} : await chargesOf(run, entrants, received),
   }
 }
 
@@ -104,7 +104,9 @@ async function measureOnce(
   const serverPid = contender.side === 'direct' ? undefined : opened.child.pid
   const databasePid = opened.economy && postgres.pid
   const before = await processorTimes(serverPid, databasePid)
-  const measured = await whilePaid(opened, () => scenario.measure({ load, seconds, target, serverPid }))
+  const measured = await whilePaid(opened, () =>
+    scenario.measure({ load, seconds, target, serverPid, economy: opened.economy }),
+  )
   const after = await processorTimes(serverPid, databasePid)
   entrant.answered += measured.answered
   entrant.notAnswered += measured.notAnswered
@@ -147,7 +149,7 @@ async function enter(
   const entrants: Entrant[] = []
   const unavailable: Record<string, string> = {}
   for (const contender of scenario.contenders) {
-    const label = `${contender.side}${contender.history ? '-full' : ''}${contender.payments ? '-watching' : ''}`
+    const label = labelOf(contender)
     try {
       const opened = servers.get(label) ?? (await open(run, scenario, { contender, label, mock, resources }))
       servers.set(label, opened)
@@ -160,6 +162,12 @@ async function enter(
     }
   }
   return { entrants, unavailable }
+}
+
+/** Each history is a database of its own. */
+function labelOf({ side, history, payments }: Contender): string {
+  const filled = history === false ? '' : history === true ? '-full' : `-${history}`
+  return `${side}${filled}${payments ? '-watching' : ''}`
 }
 
 async function open(
@@ -188,10 +196,15 @@ async function open(
     case 'farebox': {
       const economy = await createEconomy(run.postgres, {
         name: `${scenario.name}_${label}`.replaceAll('-', '_'),
-        accounts: contender.history ? 1000 : Math.max(...scenario.contenders.map(({ accounts }) => accounts)),
+        accounts: contender.history === true ? 1000 : Math.max(...scenario.contenders.map(({ accounts }) => accounts)),
       })
       resources.defer(economy.close)
-      if (contender.history) await fill(run, economy)
+      if (contender.history !== false) await fill(run, economy, contender.history)
+      if (scenario.prepare) {
+        // read without a server, whose own audits would be in the way
+        await scenario.prepare(economy)
+        return { label, child: mock, economy, newestHold: 0n }
+      }
       const before = await newestHold(economy)
       const chain = contender.payments && (await startWatchedChain(folder))
       if (chain) resources.defer(chain.stop)
@@ -202,8 +215,8 @@ async function open(
   }
 }
 
-async function fill(run: Run, economy: Economy): Promise<void> {
-  const { rows } = run.settings
+async function fill(run: Run, economy: Economy, history: true | number): Promise<void> {
+  const rows = history === true ? run.settings.rows : history
   run.say(`  writing ${rows} finished calls`)
   await writeHistory(economy, rows, (written) => {
     if (written % 1_000_000 === 0 || written === rows) run.say(`  ${written} of ${rows} written`)

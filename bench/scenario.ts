@@ -1,3 +1,4 @@
+import type { Economy } from './database.ts'
 import type { LoadTool, Target } from './load.ts'
 import type { ProfileName } from './workload.ts'
 
@@ -10,8 +11,8 @@ export interface Contender {
   readonly side: SideName
   /** Accounts whose keys the calls take in turn. */
   readonly accounts: number
-  /** Whether the database has the calls of `--rows` in it; only for farebox. */
-  readonly history: boolean
+  /** Whether the database has the calls of `--rows` in it, or this many; only for farebox. */
+  readonly history: boolean | number
   /** Whether the server watches a chain on which somebody pays all the time; only for farebox. */
   readonly payments?: true
 }
@@ -36,6 +37,8 @@ export interface Tools {
   readonly target: Target
   /** undefined for the direct side: the mock is no server under test. */
   readonly serverPid: number | undefined
+  /** The database of the side, for what is measured without a server between. */
+  readonly economy: Economy | undefined
 }
 
 /** A figure of a round, and what it should be. */
@@ -55,6 +58,8 @@ export interface Scenario {
   readonly title: string
   readonly profile: ProfileName
   readonly stream: boolean
+  /** What a database needs beside its history, when it is read without a server: then nothing is charged. */
+  readonly prepare?: (economy: Economy) => Promise<void>
   readonly contenders: readonly Contender[]
   readonly columns: readonly string[]
   readonly measure: (tools: Tools) => Promise<Measured>

@@ -1,6 +1,7 @@
 import { residentMb } from './child.ts'
 import { measureFirstToken, measureLatency, measureStreams } from './clients.ts'
 import { measurePolls } from './polls.ts'
+import { reading } from './reading.ts'
 import type { Contender, Goal, Measured, Scenario, SideName, Tools } from './scenario.ts'
 
 const CONNECTIONS = 64
@@ -211,6 +212,7 @@ export const scenarios: readonly Scenario[] = [
       },
     ],
   },
+  reading,
   {
     name: 'watcher',
     title: `Plain calls, ${CONNECTIONS} connections: nobody pays, or a payment a second is watched for and credited`,

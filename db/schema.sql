@@ -176,6 +176,18 @@ create table audit_log_head (
   constraint audit_log_head_only_row_check CHECK (only_row)
 );
 
+create table audit_open_holds (
+  hold_id bigint not null,
+  constraint audit_open_holds_pkey PRIMARY KEY (hold_id)
+);
+
+create table audit_progress (
+  only_row boolean default true not null,
+  audited_until timestamp with time zone not null,
+  constraint audit_progress_pkey PRIMARY KEY (only_row),
+  constraint audit_progress_only_row_check CHECK (only_row)
+);
+
 create table axon_claims (
   id bigint generated always as identity not null,
   account_id bigint not null,
@@ -197,6 +209,7 @@ create table axon_claims (
   credited_micro microcredits,
   completed_at timestamp with time zone,
   review_opened_at timestamp with time zone,
+  review_hold_id bigint,
   constraint axon_claims_pkey PRIMARY KEY (id),
   constraint axon_claims_account_id_chain_id_tx_hash_key UNIQUE (account_id, chain_id, tx_hash),
   constraint axon_claims_grant_id_key UNIQUE (grant_id),
@@ -445,6 +458,15 @@ create table challenges (
 CREATE INDEX challenges_expiry ON challenges USING btree (expires_at);
 CREATE INDEX challenges_wallet ON challenges USING btree (wallet_address, created_at);
 
+create table closed_time (
+  only_row boolean default true not null,
+  closed_until timestamp with time zone not null,
+  candidate timestamp with time zone,
+  waits_for text[] default '{}'::text[] not null,
+  constraint closed_time_pkey PRIMARY KEY (only_row),
+  constraint closed_time_only_row_check CHECK (only_row)
+);
+
 create table configuration_loads (
   id bigint generated always as identity not null,
   process_id bigint not null,
@@ -473,6 +495,7 @@ create table credit_grants (
   constraint credit_grants_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES buckets(id),
   constraint credit_grants_amount_micro_check CHECK (((amount_micro)::bigint > 0))
 );
+CREATE INDEX credit_grants_time ON credit_grants USING brin (created_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table delegations (
@@ -531,6 +554,7 @@ create table hold_resolutions (
   constraint hold_resolutions_pkey PRIMARY KEY (hold_id),
   constraint hold_resolutions_check CHECK (((kind = 'captured'::resolution_kind) OR ((actual_micro)::bigint = 0)))
 );
+CREATE INDEX hold_resolutions_time ON hold_resolutions USING brin (resolved_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON hold_resolutions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table holds (
@@ -556,6 +580,8 @@ create table holds (
 );
 CREATE INDEX holds_actor_time ON holds USING btree (actor_account_id, created_at);
 CREATE INDEX holds_funded_time ON holds USING btree (family_id, created_at) WHERE family_id <> actor_account_id;
+CREATE INDEX holds_review ON holds USING btree (id) WHERE category = 'review'::text;
+CREATE INDEX holds_time ON holds USING brin (created_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table holds_without_allocations (
@@ -993,7 +1019,7 @@ create table tasks (
   constraint tasks_hold_id_key UNIQUE (hold_id),
   constraint tasks_request_id_key UNIQUE (request_id),
   constraint tasks_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
-  constraint tasks_outbox_id_fkey FOREIGN KEY (outbox_id) REFERENCES outbox(id),
+  constraint tasks_outbox_id_fkey FOREIGN KEY (outbox_id) REFERENCES outbox(id) ON DELETE SET NULL,
   constraint tasks_check CHECK (((completed_at IS NULL) = (state = ANY (ARRAY['waiting'::task_state, 'queuing'::task_state, 'generating'::task_state])))),
   constraint tasks_check1 CHECK (((completed_at IS NULL) OR (state = end_state))),
   constraint tasks_end_state_check CHECK ((end_state = ANY (ARRAY['success'::task_state, 'fail'::task_state, 'canceled'::task_state]))),
@@ -1003,6 +1029,8 @@ create table tasks (
 CREATE INDEX tasks_account ON tasks USING btree (account_id, id) WHERE held;
 CREATE INDEX tasks_due ON tasks USING btree (due_at) WHERE completed_at IS NULL;
 CREATE INDEX tasks_leased ON tasks USING btree (lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX tasks_outbox ON tasks USING btree (outbox_id) WHERE outbox_id IS NOT NULL;
+CREATE INDEX tasks_with_request ON tasks USING btree (completed_at) WHERE completed_at IS NOT NULL AND request <> '{}'::jsonb;
 
 create table transfers (
   id bigint generated always as identity not null,
@@ -1021,7 +1049,39 @@ create table transfers (
   constraint transfers_check CHECK (((debit_id < 0) <> (credit_id < 0)))
 );
 CREATE INDEX transfers_account ON transfers USING btree (account_id, id);
+CREATE INDEX transfers_time ON transfers USING brin (moved_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table usage_hours (
+  account_id bigint not null,
+  hour timestamp with time zone not null,
+  model text not null,
+  actor_account_id bigint not null,
+  key_id bigint,
+  charged_micro bigint not null,
+  refunded_micro bigint not null,
+  owner_charged_micro bigint not null,
+  calls bigint not null,
+  errors bigint not null,
+  input_tokens bigint not null,
+  output_tokens bigint not null
+);
+CREATE INDEX usage_hours_account ON usage_hours USING btree (account_id, hour);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON usage_hours FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+create table usage_open (
+  account_id bigint not null,
+  hour timestamp with time zone not null,
+  hold_id bigint not null,
+  constraint usage_open_pkey PRIMARY KEY (account_id, hour, hold_id)
+);
+
+create table usage_rolled (
+  only_row boolean default true not null,
+  rolled_until timestamp with time zone not null,
+  constraint usage_rolled_pkey PRIMARY KEY (only_row),
+  constraint usage_rolled_only_row_check CHECK (only_row)
+);
 
 create table webhook_attempts (
   delivery_id bigint not null,
@@ -1170,10 +1230,14 @@ CREATE INDEX x402_payments_transfer ON x402_payments USING btree (chain_id, tx_h
 -- function budget_rooms(budget bigint, moment timestamp with time zone DEFAULT now()) returns TABLE(name text, limit_micro bigint, spent_micro bigint, held_micro bigint, room_micro bigint); sql, stable
 -- function budget_windows_at(moment timestamp with time zone) returns TABLE(window_kind budget_window, starts_on date); sql, immutable
 -- function captured_parts(hold bigint, actual bigint) returns TABLE(bucket_id bigint, payer_account_id bigint, captured_micro bigint); sql, stable
+-- function holds_begun(since timestamp with time zone, upto timestamp with time zone) returns SETOF holds; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
+-- function holds_ended(since timestamp with time zone, upto timestamp with time zone) returns SETOF hold_resolutions; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
 -- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
+-- function ledger_audit_recent() returns TABLE(check_name text, subject text, expected text, found text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, enable_seqscan=off, enable_mergejoin=off, jit=off
 -- function ledger_authorize(hold bigint, authorizing_account bigint) returns TABLE(outcome text, payer_account_id bigint, required_micro bigint, available_micro bigint); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
+-- function ledger_close_time(margin interval DEFAULT '00:01:00'::interval) returns timestamp with time zone; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_decide_refund(refund bigint, word refund_decision, actor text, why text) returns text; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_end_grant_hold(of_hold bigint, of_grant bigint, take boolean, ended_by text, why text) returns bigint; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_expire(account bigint) returns bigint; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
@@ -1193,8 +1257,11 @@ CREATE INDEX x402_payments_transfer ON x402_payments USING btree (chain_id, tx_h
 -- function ledger_return_captured(refund bigint, made holds, actual bigint) returns void; plpgsql, volatile
 -- function ledger_supplement(hold bigint, payer bigint, amount bigint) returns void; plpgsql, volatile
 -- function ledger_tell_refund(refund bigint) returns void; sql, volatile
+-- function payment_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
 -- function refuse_change() returns trigger; plpgsql, volatile
 -- function settlement_parts(hold bigint, missing bigint) returns TABLE(n smallint, payer_account_id bigint, reserved_micro bigint, part_micro bigint); sql, stable
+-- function statement_cut(account bigint, moment timestamp with time zone) returns bigint; plpgsql, stable
+-- function transfers_moved(since timestamp with time zone, upto timestamp with time zone) returns SETOF transfers; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
 
 grant delete, insert, select, update on account_wallets to farebox_app;
 grant insert, select, update on accounts to farebox_app;
@@ -1202,6 +1269,8 @@ grant delete, insert, select, update on agent_links to farebox_app;
 grant insert, select, update on api_keys to farebox_app;
 grant insert, select on audit_log to farebox_app;
 grant select, update on audit_log_head to farebox_app;
+grant select on audit_open_holds to farebox_app;
+grant select on audit_progress to farebox_app;
 grant insert, select, update on axon_claims to farebox_app;
 grant insert, select on axon_events to farebox_app;
 grant insert, select, update on axon_quotes to farebox_app;
@@ -1219,6 +1288,7 @@ grant insert, select, update on chain_reads to farebox_app;
 grant select on chain_receipts to farebox_app;
 grant insert, select, update on chain_transfers to farebox_app;
 grant delete, insert, select, update on challenges to farebox_app;
+grant select on closed_time to farebox_app;
 grant insert, select on configuration_loads to farebox_app;
 grant select on credit_grants to farebox_app;
 grant delete, insert, select, update on delegations to farebox_app;
@@ -1231,10 +1301,14 @@ grant execute on function balance_low_payload(account bigint, balance bigint, be
 grant execute on function budget_rooms(budget bigint, moment timestamp with time zone) to farebox_app;
 grant execute on function budget_windows_at(moment timestamp with time zone) to farebox_app;
 grant execute on function captured_parts(hold bigint, actual bigint) to farebox_app;
+grant execute on function holds_begun(since timestamp with time zone, upto timestamp with time zone) to farebox_app;
+grant execute on function holds_ended(since timestamp with time zone, upto timestamp with time zone) to farebox_app;
 grant execute on function ledger_apply(operations json) to farebox_app;
 grant execute on function ledger_audit() to farebox_app;
+grant execute on function ledger_audit_recent() to farebox_app;
 grant execute on function ledger_authorize(hold bigint, authorizing_account bigint) to farebox_app;
 grant execute on function ledger_capture_above(op ledger_resolution) to farebox_app;
+grant execute on function ledger_close_time(margin interval) to farebox_app;
 grant execute on function ledger_decide_refund(refund bigint, word refund_decision, actor text, why text) to farebox_app;
 grant execute on function ledger_end_grant_hold(of_hold bigint, of_grant bigint, take boolean, ended_by text, why text) to farebox_app;
 grant execute on function ledger_expire(account bigint) to farebox_app;
@@ -1254,8 +1328,11 @@ grant execute on function ledger_resolve_in_order(operations ledger_resolution[]
 grant execute on function ledger_return_captured(refund bigint, made holds, actual bigint) to farebox_app;
 grant execute on function ledger_supplement(hold bigint, payer bigint, amount bigint) to farebox_app;
 grant execute on function ledger_tell_refund(refund bigint) to farebox_app;
+grant execute on function payment_audit() to farebox_app;
 grant execute on function refuse_change() to farebox_app;
 grant execute on function settlement_parts(hold bigint, missing bigint) to farebox_app;
+grant execute on function statement_cut(account bigint, moment timestamp with time zone) to farebox_app;
+grant execute on function transfers_moved(since timestamp with time zone, upto timestamp with time zone) to farebox_app;
 grant select on hold_allocations to farebox_app;
 grant select on hold_flags to farebox_app;
 grant select on hold_resolutions to farebox_app;
@@ -1317,6 +1394,10 @@ grant delete, insert, select, update on task_attempts to farebox_app;
 grant delete, insert, select, update on task_uploads to farebox_app;
 grant delete, insert, select, update on tasks to farebox_app;
 grant select on transfers to farebox_app;
+grant select on usage_calls to farebox_app;
+grant insert, select on usage_hours to farebox_app;
+grant delete, insert, select on usage_open to farebox_app;
+grant select, update on usage_rolled to farebox_app;
 grant delete, insert, select, update on webhook_attempts to farebox_app;
 grant delete, insert, select, update on webhook_deliveries to farebox_app;
 grant delete, insert, select, update on webhook_endpoints to farebox_app;

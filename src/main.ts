@@ -17,6 +17,7 @@ import { chainCommands } from './operator/chain.ts'
 import { configCommands } from './operator/config.ts'
 import { creditsCommands } from './operator/credits.ts'
 import { doctorCommands } from './operator/doctor.ts'
+import { exportCommands } from './operator/export.ts'
 import { holdCommands } from './operator/hold.ts'
 import { keyCommands } from './operator/key.ts'
 import { migrateCommands } from './operator/migrate.ts'
@@ -28,6 +29,7 @@ import { refundCommands } from './operator/refund.ts'
 import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
 import { signingKeyCommands } from './operator/signing-key.ts'
+import { verifyCommands } from './operator/verify.ts'
 import { webhookCommands } from './operator/webhook.ts'
 import { x402Commands } from './operator/x402.ts'
 
@@ -123,6 +125,7 @@ const surroundings: ProgramSurroundings = {
   onReload,
   askToReload: (pid) => void process.kill(pid, 'SIGHUP'),
   write: (text) => void process.stdout.write(text),
+  written: () => new Promise((resolve) => process.stdout.write('', () => resolve())),
   writeError: (text) => void process.stderr.write(text),
 }
 
@@ -146,6 +149,8 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   pricesCommands,
   auditCommands,
   auditLogCommands,
+  exportCommands,
+  verifyCommands,
   signingKeyCommands,
   x402Commands,
   clientCommands({

@@ -16,9 +16,25 @@ declare module 'vitest' {
 /** The migrated database that each test file copies. */
 export const TEMPLATE = 'farebox_template'
 
-/** One real PostgreSQL for the whole run, on its own data folder; gone with it. */
+/** One real PostgreSQL for the whole run, on its own data folder; gone with it. Or the one that `FAREBOX_TEST_CLUSTER` names. */
 // biome-ignore lint/style/noDefaultExport: the runner calls the default export
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const running = process.env.FAREBOX_TEST_CLUSTER
+  if (running) {
+    project.provide('socketFolder', running)
+    return async () => undefined
+  }
+  const cluster = await startCluster()
+  project.provide('socketFolder', cluster.socketFolder)
+  return cluster.stop
+}
+
+/** Starts a PostgreSQL with the migrated template in it. `templateUrl` connects to that as the owner of its schema. */
+export async function startCluster(): Promise<{
+  readonly socketFolder: string
+  readonly templateUrl: string
+  stop(): Promise<void>
+}> {
   const folder = await mkdtemp(join(tmpdir(), 'farebox-test-'))
   const postgres = await startPostgres({
     dataFolder: folder,
@@ -31,10 +47,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await admin.query(`create role farebox login createrole`)
   await admin.query(`create database ${TEMPLATE} owner farebox`)
   await admin.end()
-  await migrate(postgres.url(TEMPLATE, 'farebox'))
-  project.provide('socketFolder', postgres.socketFolder)
-  return async () => {
-    await postgres.stop()
-    await rm(folder, { recursive: true, force: true })
+  const templateUrl = postgres.url(TEMPLATE, 'farebox')
+  await migrate(templateUrl)
+  return {
+    socketFolder: postgres.socketFolder,
+    templateUrl,
+    async stop() {
+      await postgres.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
   }
 }

@@ -36,11 +36,18 @@ const pages = {
   '/console/orders': lazyRouteComponent(() => import('./pages/orders.tsx'), 'Orders'),
   '/console/usage': lazyRouteComponent(() => import('./pages/usage.tsx'), 'UsagePage'),
   '/console/requests': lazyRouteComponent(() => import('./pages/requests.tsx'), 'Requests'),
+  '/console/images': lazyRouteComponent(() => import('./pages/images/images.tsx'), 'Images'),
+  '/console/capabilities': lazyRouteComponent(() => import('./pages/capabilities/capabilities.tsx'), 'Capabilities'),
+  '/console/settlements': lazyRouteComponent(() => import('./pages/settlements/settlements.tsx'), 'Settlements'),
+  '/console/refunds': lazyRouteComponent(() => import('./pages/refunds/refunds.tsx'), 'Refunds'),
+  '/console/payments': lazyRouteComponent(() => import('./pages/payments.tsx'), 'Payments'),
   '/console/statement': lazyRouteComponent(() => import('./pages/statement.tsx'), 'StatementPage'),
   '/console/agents': lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'Agents'),
   '/console/wallets': lazyRouteComponent(() => import('./pages/wallets.tsx'), 'OwnerWallets'),
   '/console/sessions': lazyRouteComponent(() => import('./pages/sessions.tsx'), 'Sessions'),
   '/console/keys': lazyRouteComponent(() => import('./pages/keys.tsx'), 'Keys'),
+  '/console/webhooks': lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
+  '/console/account': lazyRouteComponent(() => import('./pages/account.tsx'), 'AccountPage'),
 }
 
 const inside = Object.entries(pages).map(([path, component]) =>

@@ -61,25 +61,7 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
   select 'grant_of_transfer', 'transfer ' || t.id, 'a grant', 'none'
   from transfers t where t.kind = 'grant' and not exists (select from credit_grants g where g.id = t.grant_id)
   union all
-  select 'grant_receipt', 'grant ' || g.id, 'one transfer on a chain, by ' || g.source, coalesce('one by ' || r.rail, 'none')
-  from credit_grants g left join chain_receipts r on r.grant_id = g.id
-  where g.source in ('order', 'x402', 'axon') and r.rail is distinct from g.source
-    -- an operator may credit what the chain cannot show
-    and not (r.rail is null and g.source = 'order' and exists (select from order_events e where e.order_id::text = g.source_id and e.event = 'operator_credit'))
-  union all
-  select 'order_credited', 'order ' || coalesce(o.id::text, g.source_id),
-         coalesce(o.credited || ' to account ' || o.account_id || ' by grant ' || coalesce(o.grant_id::text, 'none'), 'no Credits'),
-         coalesce(g.amount_micro || ' to account ' || g.account_id || ' by grant ' || g.id, 'no Credits')
-  from (
-    select o.id, o.account_id, o.grant_id,
-           -- an operator credits what arrived, which may be less than what was asked for
-           coalesce((select (e.data ->> 'credited_micro')::bigint from order_events e where e.order_id = o.id and e.event in ('settle', 'operator_credit') order by e.n limit 1), o.credit_micro) as credited
-    from orders o where o.status = 'completed' or o.grant_id is not null
-  ) o full join (select * from credit_grants where source = 'order') g on g.source_id = o.id::text
-  where o.id is null or g.id is null or o.grant_id is distinct from g.id or o.account_id <> g.account_id or o.credited <> g.amount_micro
-  union all
-  select 'order_settled', 'order ' || e.order_id, o.credit_micro::text, coalesce(e.data ->> 'credited_micro', 'nothing')
-  from order_events e join orders o on o.id = e.order_id where e.event = 'settle' and e.data ->> 'credited_micro' is distinct from o.credit_micro::text
+  select * from payment_audit()
   union all
   select 'budget_window', 'budget ' || coalesce(w.budget_id, e.budget_id) || ' ' || coalesce(w.window_kind, e.window_kind) || ' ' || coalesce(w.starts_on, e.starts_on),
          'spent ' || coalesce(e.spent, 0) || ' held ' || coalesce(e.held, 0), 'spent ' || coalesce(w.spent_micro, 0) || ' held ' || coalesce(w.held_micro, 0)

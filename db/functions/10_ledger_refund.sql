@@ -6,11 +6,12 @@ returns table (bucket_id bigint, payer_account_id bigint, captured_micro bigint)
   where p.used_before < actual group by p.bucket_id, p.payer_account_id
 $$;
 
--- Tells the account that its refund is there.
+-- Tells the account that its refund is there, and the owner whose Credits came back by it.
 create or replace function ledger_tell_refund(refund bigint) returns void language sql as $$
   insert into outbox (event, account_id, object_id, payload)
-  select 'refund.completed', r.account_id, r.id::text, jsonb_build_object(
-    'refund_id', r.id, 'call_id', r.call_id, 'account_id', r.account_id, 'amount_micro', r.amount_micro, 'status', 'completed', 'at', now())
+  select 'refund.completed', r.account_id, r.id::text, jsonb_strip_nulls(jsonb_build_object(
+    'refund_id', r.id, 'call_id', r.call_id, 'account_id', r.account_id, 'amount_micro', r.amount_micro, 'status', 'completed', 'at', now(),
+    'owner_account_id', (select max(t.account_id) from transfers t where t.refund_id = r.id and t.account_id <> r.account_id)))
   from refunds r where r.id = refund
 $$;
 

@@ -815,7 +815,7 @@ export interface paths {
         };
         /**
          * The statement of this account: every movement, newest first.
-         * @description Opening and movements make closing, on each page and over a whole range. `Accept: text/csv` gives the whole range as one file. Movements are in the order in which they were written; near `from` and `to` those of the same moment stay together.
+         * @description Opening and movements make closing, on each page and over a whole range. `Accept: text/csv` gives the whole range as one file. Movements are in the order in which they were written; near `from` and `to` those of the same moment stay together. A range that ended a minute ago never changes any more. Captures and refunds of a range, added up by actor_account_id, key_id or model, are charged_micro and refunded_micro of GET /v1/usage.
          */
         get: operations["getCreditsLedger"];
         put?: never;
@@ -946,7 +946,7 @@ export interface paths {
         };
         /**
          * Credits, calls, errors and tokens by day, model, agent or key.
-         * @description Covers the calls that this account made and those that it funded. Charges count on the day they were made, calls and tokens on the day the call began. Days are UTC.
+         * @description Covers the calls that this account made and those that it funded. Charges and refunds count on the day they were made, calls and tokens on the day the call began. Days are UTC.
          */
         get: operations["getUsage"];
         put?: never;
@@ -9530,6 +9530,9 @@ export interface operations {
                             /** Format: date-time */
                             created_at: string;
                             call_id: number | null;
+                            model: string | null;
+                            actor_account_id: number | null;
+                            key_id: number | null;
                             refund_id: number | null;
                             grant: {
                                 source: string;
@@ -10496,6 +10499,8 @@ export interface operations {
                             other?: boolean;
                             /** @description What this account paid: equals the captures of its statement over the same range */
                             charged_micro: number;
+                            /** @description What came back to this account for failed calls: equals the refunds of its statement */
+                            refunded_micro: number;
                             /** @description What this account's owner paid for the calls that this account began in the range */
                             owner_charged_micro: number;
                             /** @description Calls that began in the range, running ones included */
@@ -10508,6 +10513,8 @@ export interface operations {
                         totals: {
                             /** @description What this account paid: equals the captures of its statement over the same range */
                             charged_micro: number;
+                            /** @description What came back to this account for failed calls: equals the refunds of its statement */
+                            refunded_micro: number;
                             /** @description What this account's owner paid for the calls that this account began in the range */
                             owner_charged_micro: number;
                             /** @description Calls that began in the range, running ones included */
@@ -11467,7 +11474,7 @@ export interface operations {
                         recommended_poll_interval_ms: number;
                         /** @description How long such tasks usually take */
                         eta_hint_seconds: number;
-                        /** @description The parameters that were accepted */
+                        /** @description The parameters that were accepted; empty once the results have expired */
                         request: {
                             [key: string]: unknown;
                         };
@@ -11497,10 +11504,13 @@ export interface operations {
                         webhook_delivery: {
                             url?: string;
                             /**
-                             * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                             * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                              * @enum {unknown}
                              */
-                            status?: "waiting" | "pending" | "sent";
+                            status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                            attempts?: number;
+                            last_attempt_at?: number | null;
+                            last_status?: number | null;
                         };
                     };
                 };
@@ -11651,7 +11661,7 @@ export interface operations {
                             recommended_poll_interval_ms: number;
                             /** @description How long such tasks usually take */
                             eta_hint_seconds: number;
-                            /** @description The parameters that were accepted */
+                            /** @description The parameters that were accepted; empty once the results have expired */
                             request: {
                                 [key: string]: unknown;
                             };
@@ -11681,10 +11691,13 @@ export interface operations {
                             webhook_delivery: {
                                 url?: string;
                                 /**
-                                 * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                                 * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                                  * @enum {unknown}
                                  */
-                                status?: "waiting" | "pending" | "sent";
+                                status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                                attempts?: number;
+                                last_attempt_at?: number | null;
+                                last_status?: number | null;
                             };
                         }[];
                         /** @description Empty at the end */
@@ -11808,7 +11821,7 @@ export interface operations {
                         recommended_poll_interval_ms: number;
                         /** @description How long such tasks usually take */
                         eta_hint_seconds: number;
-                        /** @description The parameters that were accepted */
+                        /** @description The parameters that were accepted; empty once the results have expired */
                         request: {
                             [key: string]: unknown;
                         };
@@ -11838,10 +11851,13 @@ export interface operations {
                         webhook_delivery: {
                             url?: string;
                             /**
-                             * @description sent: it is with the deliveries of webhooks, whose log says how it went
+                             * @description waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more
                              * @enum {unknown}
                              */
-                            status?: "waiting" | "pending" | "sent";
+                            status?: "waiting" | "pending" | "delivered" | "failed" | "forgotten";
+                            attempts?: number;
+                            last_attempt_at?: number | null;
+                            last_status?: number | null;
                         };
                     };
                 };

@@ -5,6 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
 import type { MediaParts } from '../media/parts.ts'
+import { forgetOldRequests } from '../media/tasks/service.ts'
 import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
@@ -47,7 +48,7 @@ export async function createApp(around: Surroundings): Promise<App> {
   const server = listenable(core, routes)
   // a task's provider is told where to report: the address is known once the server listens
   server.addHook('onListen', async () => media.start())
-  const upkeep = upkeepOf(core, parts)
+  const upkeep = upkeepOf(core, media, parts)
   return {
     server,
     routes,
@@ -96,20 +97,27 @@ function listenable(core: Core, routes: readonly Route[]): FastifyInstance {
 
 function upkeepOf(
   core: Core,
+  { tasks }: Pick<Media, 'tasks'>,
   { deleteExpired = async () => 0 }: Partial<OpenedMediaParts>,
 ): ReturnType<typeof startUpkeep> {
   const { clock, logger, host, isRunning } = core.around
+  // what the last whole audit found, and the increments since
+  let count = 0
+  const audited = (before: number, findings: readonly unknown[]) => {
+    count = before + findings.length
+    core.metrics.audited(count, clock.now().getTime() / 1000)
+    if (findings.length > 0)
+      logger.error({ findings: findings.slice(0, 20), count }, 'the ledger audit found differences')
+  }
   return startUpkeep({
     ...core,
     host,
     isRunning,
     flushUsedKeys: core.authenticator.flushUsed,
     deleteExpiredResults: deleteExpired,
-    onAudit(findings) {
-      core.metrics.audited(findings.length, clock.now().getTime() / 1000)
-      if (findings.length > 0)
-        logger.error({ findings: findings.slice(0, 20), count: findings.length }, 'the ledger audit found differences')
-    },
+    forgetOldRequests: () => forgetOldRequests(tasks),
+    onAudit: (findings) => audited(0, findings),
+    onRecentAudit: (findings) => audited(count, findings),
   })
 }
 

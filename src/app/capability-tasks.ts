@@ -30,7 +30,7 @@ export function capabilityTasks({ tasks }: Pick<Media, 'tasks'>): CreateTask {
       price: wanted.price,
       etaSeconds: wanted.etaSeconds,
       timeoutMs: TASK_TIMEOUT_MS,
-      webhookUrl: webhookUrl('webhook_url', wanted.webhookUrl),
+      webhookUrl: webhookUrl(tasks.checkedWebhookUrl, 'webhook_url', wanted.webhookUrl),
     })
     return {
       view: createdView(task, tasks.clock.now()) as JsonObject,

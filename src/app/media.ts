@@ -11,6 +11,7 @@ import { glances } from '../media/tasks/store.ts'
 import { createWaiting } from '../media/tasks/waiting.ts'
 import { startTaskWorker, type TaskWorker } from '../media/tasks/working/worker.ts'
 import { videoRoutes } from '../media/videos/routes.ts'
+import { checkedWebhookUrl } from '../webhooks/address.ts'
 import type { Core } from './core.ts'
 import type { OpenedMediaParts } from './media-parts.ts'
 
@@ -59,6 +60,8 @@ export function openMedia(
     runners: { ...runners, [MEDIA_RUNNER]: media },
     callbacks: callbackAddresses({ pepper: around.pepper, publicUrl }),
     waiting,
+    checkedWebhookUrl: (text, field) => checkedWebhookUrl(text, core.webhooks.addresses, field),
+    webhookDeliveries: core.webhooks.taskDeliveries,
     pace,
     resultLifeMs: config.results.keepDays * DAY_MS,
     ending: core.ending.signal,

@@ -10,7 +10,7 @@ import type { ChainStatus } from '../payments/watcher/status.ts'
 export interface Sampled {
   readonly queueDepth: () => number
   readonly openHolds: () => number
-  readonly heldMicro: () => Promise<Record<'in_flight' | 'usage_unknown' | 'pending_settlement', number>>
+  readonly heldMicro: () => Promise<Record<'in_flight' | 'usage_unknown' | 'pending_settlement' | 'review', number>>
 }
 
 /** How payments stand, by asset and by chain. */
@@ -88,7 +88,7 @@ function ledgerMetrics(registry: Registry): Counting<'flushed' | 'audited'> {
   })
   const findings = new Gauge({
     name: 'farebox_ledger_audit_findings',
-    help: 'Rows of the last ledger audit: must be 0',
+    help: 'Rows of the last whole ledger audit and of what was audited since: must be 0',
     registers,
   })
   const auditedAt = new Gauge({

@@ -21,5 +21,7 @@ export interface ProgramSurroundings {
   /** Asks another process of this host to read its configuration again. Throws when it cannot be asked. */
   readonly askToReload: (pid: number) => void
   readonly write: (text: string) => void
+  /** Resolves when everything written so far has been taken, for output that does not fit memory. */
+  readonly written: () => Promise<void>
   readonly writeError: (text: string) => void
 }

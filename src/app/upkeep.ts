@@ -1,6 +1,7 @@
 import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
+import { closedHour, rollUpUsage } from '../billing/usage/roll-up/service.ts'
 import type { Database } from '../db/database.ts'
-import { auditLedger } from '../ledger/audit.ts'
+import { auditLedger, auditRecent } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
@@ -15,7 +16,9 @@ export interface UpkeepDeps {
   readonly isRunning: (pid: number) => boolean
   readonly flushUsedKeys: () => Promise<void>
   readonly deleteExpiredResults: () => Promise<number>
+  readonly forgetOldRequests: () => Promise<void>
   readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
+  readonly onRecentAudit: (findings: Awaited<ReturnType<typeof auditRecent>>) => void
   readonly onTrouble: (message: string, error: unknown) => void
 }
 
@@ -28,9 +31,11 @@ const everyMs = {
   reap: 10_000,
   usedKeys: 30_000,
   expiry: 30_000,
+  usage: 60_000,
   prune: 600_000,
   results: 600_000,
-  audit: 3_600_000,
+  auditRecent: 60_000,
+  audit: 86_400_000,
 } as const
 /** The first audit waits until a starting server has served its first callers. */
 const FIRST_AUDIT_MS = 60_000
@@ -67,9 +72,13 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   running.add(first)
   every(everyMs.usedKeys, 'noting when keys were used', deps.flushUsedKeys)
   every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
+  every(everyMs.usage, 'summing the usage of closed hours', async () => rollUpUsage(deps.db, await closedHour(deps.db)))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
+  every(everyMs.results, 'forgetting what old tasks were asked for', deps.forgetOldRequests)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
+  // what is new is audited within minutes, and everything derived again once a day
+  every(everyMs.auditRecent, 'the audit of recent movements', () => auditRecent(deps.db).then(deps.onRecentAudit))
   every(everyMs.audit, 'the ledger audit', audit)
   timers.push(
     setTimeout(

@@ -3,7 +3,7 @@ import type { WebhookDescription } from '../http/openapi-webhooks.ts'
 import type { GuardedFetch } from '../net/guarded-fetch.ts'
 import type { AddressSettings } from '../webhooks/address.ts'
 import { bodySchema } from '../webhooks/body.ts'
-import { type TaskDelivery, taskDelivery } from '../webhooks/deliveries/service.ts'
+import { type TaskDelivery, taskDeliveries } from '../webhooks/deliveries/service.ts'
 import { type EventName, eventTypes } from '../webhooks/event-types.ts'
 import { type SecretBox, secretBox } from '../webhooks/secret.ts'
 import { backlog } from '../webhooks/sending/outbox/store.ts'
@@ -15,8 +15,8 @@ import type { Surroundings } from './server-surroundings.ts'
 export interface Webhooks {
   readonly secrets: SecretBox
   readonly addresses: AddressSettings
-  /** The delivery of a finished task to the URL that came with it; undefined before it is finished, and without one. */
-  taskDelivery(taskId: string): Promise<TaskDelivery | undefined>
+  /** How the deliveries of finished tasks to the URLs that came with them stand, by task id. */
+  taskDeliveries(taskIds: readonly string[]): Promise<ReadonlyMap<string, TaskDelivery>>
   /** Ends the deliveries of this process; nothing of it runs afterwards. */
   stop(): Promise<void>
 }
@@ -58,7 +58,7 @@ export function openWebhooks(
   return {
     secrets,
     addresses: { allowedNetworks, plainHttp: allowedNetworks.length > 0 },
-    taskDelivery: (taskId) => taskDelivery(own, taskId),
+    taskDeliveries: (taskIds) => taskDeliveries(own, taskIds),
     stop: sending.stop,
   }
 }

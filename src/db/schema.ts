@@ -142,6 +142,15 @@ export interface AuditLogHead {
   only_row: Generated<boolean>;
 }
 
+export interface AuditOpenHolds {
+  hold_id: bigint;
+}
+
+export interface AuditProgress {
+  audited_until: Timestamp;
+  only_row: Generated<boolean>;
+}
+
 export interface AxonClaims {
   account_id: bigint;
   block: bigint | null;
@@ -160,6 +169,7 @@ export interface AxonClaims {
   reason: string | null;
   received_wei: Numeric | null;
   recipient_address: string | null;
+  review_hold_id: bigint | null;
   review_opened_at: Timestamp | null;
   status: Generated<AxonClaimStatus>;
   tx_hash: string;
@@ -335,6 +345,13 @@ export interface Challenges {
   owner_account_id: bigint | null;
   purpose: ChallengePurpose;
   wallet_address: string;
+}
+
+export interface ClosedTime {
+  candidate: Timestamp | null;
+  closed_until: Timestamp;
+  only_row: Generated<boolean>;
+  waits_for: Generated<string[]>;
 }
 
 export interface ConfigurationLoads {
@@ -754,6 +771,45 @@ export interface Transfers {
   refund_id: bigint | null;
 }
 
+export interface UsageCalls {
+  account_id: bigint | null;
+  actor_account_id: bigint | null;
+  created_at: Timestamp | null;
+  hold_id: bigint | null;
+  input_tokens: Numeric | null;
+  key_id: bigint | null;
+  model: string | null;
+  outcome: CallOutcome | null;
+  output_tokens: Numeric | null;
+  owner_charged_micro: bigint | null;
+}
+
+export interface UsageHours {
+  account_id: bigint;
+  actor_account_id: bigint;
+  calls: bigint;
+  charged_micro: bigint;
+  errors: bigint;
+  hour: Timestamp;
+  input_tokens: bigint;
+  key_id: bigint | null;
+  model: string;
+  output_tokens: bigint;
+  owner_charged_micro: bigint;
+  refunded_micro: bigint;
+}
+
+export interface UsageOpen {
+  account_id: bigint;
+  hold_id: bigint;
+  hour: Timestamp;
+}
+
+export interface UsageRolled {
+  only_row: Generated<boolean>;
+  rolled_until: Timestamp;
+}
+
 export interface WebhookAttempts {
   answer: Generated<string>;
   at: Timestamp;
@@ -855,6 +911,8 @@ export interface DB {
   api_keys: ApiKeys;
   audit_log: AuditLog;
   audit_log_head: AuditLogHead;
+  audit_open_holds: AuditOpenHolds;
+  audit_progress: AuditProgress;
   axon_claims: AxonClaims;
   axon_events: AxonEvents;
   axon_quotes: AxonQuotes;
@@ -872,6 +930,7 @@ export interface DB {
   chain_receipts: ChainReceipts;
   chain_transfers: ChainTransfers;
   challenges: Challenges;
+  closed_time: ClosedTime;
   configuration_loads: ConfigurationLoads;
   credit_grants: CreditGrants;
   delegations: Delegations;
@@ -910,6 +969,10 @@ export interface DB {
   task_uploads: TaskUploads;
   tasks: Tasks;
   transfers: Transfers;
+  usage_calls: UsageCalls;
+  usage_hours: UsageHours;
+  usage_open: UsageOpen;
+  usage_rolled: UsageRolled;
   webhook_attempts: WebhookAttempts;
   webhook_deliveries: WebhookDeliveries;
   webhook_endpoints: WebhookEndpoints;

@@ -223,3 +223,26 @@ test('the oldest open hold is kept while its reserve or its end may still be app
   await applier.drained(10_000)
   expect(ledger.oldestOpenHoldId).toBe(3n)
 })
+
+test('an outage is told of once, however often the flush is sent again', async () => {
+  const applier = applierOf()
+  lane.fates.push('lost before', 'lost before', 'lost before')
+  await all(applier, ids(1, 1), captureOf)
+  lane.fates.push('lost before')
+  await all(applier, ids(2, 2), captureOf)
+  expect(lane.flushes).toHaveLength(6)
+  expect(trouble).toEqual(Array(2).fill('the ledger lane is lost; the same flush is sent again'))
+})
+
+test('answers of which one is too many are given to nobody: they could be the answers of others', async () => {
+  const own = lane
+  const generous = {
+    ...own,
+    apply: async (operations: Parameters<FakeLane['apply']>[0]) => {
+      const answers = await own.apply(operations)
+      return [...answers, ...answers.slice(0, 1)]
+    },
+  }
+  const settled = await all(applierOf({ lane: generous }), ids(1, 2))
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+})

@@ -22,3 +22,24 @@ export async function auditLedger(db: Database): Promise<Finding[]> {
       return rows
     })
 }
+
+/**
+ * Audits what was written since the last time, up to a moment that is closed: costs the new rows, whatever the size of
+ * the ledger. Any number of processes may run it; one of them does the work. Healthy is an empty list.
+ */
+export async function auditRecent(db: Database): Promise<Finding[]> {
+  await sql`select ledger_close_time()`.execute(db)
+  try {
+    return await db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .execute(async (tx) => {
+        await sql`set local statement_timeout = 0`.execute(tx)
+        return (await sql<Finding>`select * from ledger_audit_recent()`.execute(tx)).rows
+      })
+  } catch (error) {
+    // another process audited the same while this one began
+    if ((error as { code?: unknown } | null)?.code === '40001') return []
+    throw error
+  }
+}

@@ -71,6 +71,51 @@ test('a call that costs more than its hold stays within what its key may cost pe
   expect((await make.capture(dear.id, 101n)).status).toBe('shortfall')
 })
 
+test('what binds is named to the last microcredit: Credits where a limit leaves just enough, a limit where Credits are', async () => {
+  const poor = await make.account('agent')
+  await make.grant(poor, 50n)
+  expect((await make.hold(await make.key(poor, { total_micro: 100n }), 100n)).status).toBe('insufficient_credits')
+  const [owner, agent] = [await make.account('owner'), await make.account('agent')]
+  await make.grant(owner, 100n)
+  await make.link(agent, owner, 'owner_only', { total_micro: 50n })
+  expect((await make.hold(await make.key(agent), 100n)).status).toBe('budget_exceeded')
+})
+
+test.each([
+  ['2026-03-31T23:59:59.999999Z', '2026-03-31', '2026-03-01'],
+  ['2026-04-01T00:00:00Z', '2026-04-01', '2026-04-01'],
+])('at %s it is %s for the limit of a day and %s for that of a month', async (moment, day, month) => {
+  expect(
+    await database.sql('select window_kind as kind, starts_on::text as start from budget_windows_at($1)', [moment]),
+  ).toEqual([
+    { kind: 'daily', start: day },
+    { kind: 'monthly', start: month },
+    { kind: 'total', start: '1970-01-01' },
+  ])
+})
+
+test.each([
+  ['owner_only', 500, 0],
+  ['self_only', 30, 30],
+  ['self_then_owner', 530, 30],
+] as const)(
+  'an Agent that is paid by %s is told that it may spend %d, and %d when its owner pays no more',
+  async (mode, linked, alone) => {
+    const [owner, agent] = [await make.account('owner'), await make.account('agent')]
+    await make.grant(owner, 1_000n)
+    await make.grant(agent, 30n)
+    await make.link(agent, owner, mode, { total_micro: 500n })
+    const spendable = async () =>
+      (await database.sql('select account_spendable_micro($1)::int as micro', [agent]))[0]?.micro
+    expect(await spendable()).toBe(linked)
+    await database.sql('update agent_links set funding_paused = true where agent_account_id = $1', [agent])
+    expect(await spendable()).toBe(alone)
+    await database.sql('update agent_links set funding_paused = false where agent_account_id = $1', [agent])
+    await database.sql(`update accounts set status = 'banned' where id = $1`, [owner])
+    expect(await spendable()).toBe(alone)
+  },
+)
+
 describe('a call that goes on over midnight', () => {
   /** As if the call had been held a day ago. */
   async function aDayEarlier(holdId: bigint): Promise<void> {

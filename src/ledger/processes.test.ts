@@ -52,11 +52,11 @@ test('what a gone process left behind is found by its own oldest hold, and not w
   expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n, ended: false }, 10)).toEqual([2n, 5n])
   expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n, ended: false }, 1)).toEqual([2n])
 
-  expect(await heldByState(db)).toEqual({ in_flight: 3, usage_unknown: 1, pending_settlement: 0 })
+  expect(await heldByState(db)).toEqual({ in_flight: 3, usage_unknown: 1, pending_settlement: 0, review: 0 })
   // the usage came after all, above the hold and above what is left: one hold, counted once
   const [late] = await lane.apply([{ ...captureOf(4n), actualMicro: 9n as never } as ReturnType<typeof captureOf>])
   expect(late?.status).toBe('shortfall')
-  expect(await heldByState(db)).toEqual({ in_flight: 3, usage_unknown: 0, pending_settlement: 1 })
+  expect(await heldByState(db)).toEqual({ in_flight: 3, usage_unknown: 0, pending_settlement: 1, review: 0 })
   await lane.close()
 })
 

@@ -1,12 +1,14 @@
 import { type MediaModelConfig, mediaPriceInForce } from '../config/media-models.ts'
 import { Fault } from '../kernel/errors.ts'
 import type { JsonObject } from '../providers/provider.ts'
+import type { CheckWebhookUrl } from './request.ts'
 import type { TaskPrice } from './tasks/price.ts'
 
-/** Where models and the time come from. */
+/** Where models and the time come from, and which URLs are called. */
 export interface QuoteDeps {
   readonly models: () => ReadonlyMap<string, MediaModelConfig>
   readonly now: () => Date
+  readonly checkedWebhookUrl: CheckWebhookUrl
 }
 
 /** The model of this name that makes this. Refuses with `model_not_found`. */

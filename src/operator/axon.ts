@@ -145,10 +145,12 @@ async function decide(
 function said(action: Action, id: bigint, decided: Decided): string {
   if (decided.outcome === 'proposed')
     return `Proposed: ${action} ${id}, ${amount(decided.creditMicro)}. This is above what one operator may decide: another one has to run the same command before ${time(decided.until)}.`
+  const { creditMicro, takenMicro } = decided
+  const taken = takenMicro === undefined ? '' : ` Taken back: ${amount(takenMicro)}.`
   const done = {
-    credit: `Credited ${amount(decided.creditMicro)}.`,
-    refund: 'Recorded as refunded.',
-    dismiss: 'Dismissed.',
+    credit: `Credited ${amount(creditMicro)}.`,
+    refund: `Recorded as refunded.${taken}`,
+    dismiss: `Dismissed.${taken}`,
   }
   return done[action]
 }

@@ -50,6 +50,7 @@ async function review(operator: string, ...args: string[]) {
     write(text: string) {
       out += text
     },
+    written: async () => undefined,
     writeError(text: string) {
       err += text
     },

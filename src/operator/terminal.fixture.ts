@@ -18,6 +18,7 @@ import { chainCommands } from './chain.ts'
 import { configCommands } from './config.ts'
 import { creditsCommands } from './credits.ts'
 import { doctorCommands } from './doctor.ts'
+import { exportCommands } from './export.ts'
 import { holdCommands } from './hold.ts'
 import { type KeyInput, keyCommands } from './key.ts'
 import { migrateCommands } from './migrate.ts'
@@ -28,6 +29,7 @@ import { reconcileCommands } from './reconcile.ts'
 import { refundCommands } from './refund.ts'
 import { reviewCommands } from './review.ts'
 import { signingKeyCommands } from './signing-key.ts'
+import { verifyCommands } from './verify.ts'
 import { webhookCommands } from './webhook.ts'
 import { x402Commands } from './x402.ts'
 
@@ -59,6 +61,8 @@ export const allCommands = (input: KeyInput): AddCommands[] => [
   pricesCommands,
   auditCommands,
   auditLogCommands,
+  exportCommands,
+  verifyCommands,
   signingKeyCommands,
   x402Commands,
 ]
@@ -100,6 +104,7 @@ export function openTerminal(defaults: RawEnvironment): {
         write(text: string) {
           out += text
         },
+        written: async () => undefined,
         writeError(text: string) {
           err += text
         },

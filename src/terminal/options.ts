@@ -63,6 +63,13 @@ export function parseExpiry(clock: Clock): (text: string) => Date {
   }
 }
 
+/** Reads a moment: `2027-01-31` (its first in UTC) or an RFC 3339 time. */
+export function parseMoment(text: string): Date {
+  const at = timeFrom(text)
+  if (at === undefined) throw new InvalidArgumentError('It takes 2027-01-31 or 2027-01-31T12:00:00Z.')
+  return at
+}
+
 /** undefined for what is no time, and for dates that do not exist, which Date would move into the next month. */
 function timeFrom(text: string): Date | undefined {
   if (!/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)) return undefined

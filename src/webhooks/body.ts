@@ -10,24 +10,25 @@ export interface EventBody {
   readonly data: Members
 }
 
-/** What is sent of an event: the same at every attempt, only members that the type's schema documents. */
-export function bodyOf(event: OutboxEvent): EventBody {
+/** What is sent of an event to an account: the same at every attempt, only members that the type's schema documents. */
+export function bodyOf(event: OutboxEvent, receiverAccountId: bigint): EventBody {
   const payload = membersOf(event.payload)
   return {
     type: event.event,
     timestamp: timeOf(payload.at) ?? event.created_at.toISOString(),
-    data: dataOf(event, payload),
+    data: dataOf(event, payload, receiverAccountId),
   }
 }
 
-function dataOf(event: OutboxEvent, payload: Members): Members {
+function dataOf(event: OutboxEvent, payload: Members, receiverAccountId: bigint): Members {
   const type = eventType(event.event)
   if (!type) return {}
   const given: Members = { ...type.defaults?.(event), ...payload }
   const members: Members = { ...given, ...type.forms?.(given) }
+  const withheld = new Set([...reserved, ...(receiverAccountId === event.account_id ? [] : (type.own ?? []))])
   const documented = new Set(Object.keys('properties' in type.data ? Object(type.data.properties) : {}))
   return Object.fromEntries(
-    Object.entries(members).filter(([name]) => !reserved.has(name) && (type.open === true || documented.has(name))),
+    Object.entries(members).filter(([name]) => !withheld.has(name) && (type.open === true || documented.has(name))),
   )
 }
 

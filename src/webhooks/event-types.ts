@@ -23,6 +23,8 @@ interface EventType {
   readonly forms?: (members: Members) => Members
   /** Every member is sent, not only those of the schema. */
   readonly open?: true
+  /** Members that the account itself is sent, and an owner that hears of it is not. */
+  readonly own?: readonly string[]
   /** Sent to one endpoint because somebody asked for it; nobody subscribes to it. */
   readonly unlisted?: true
 }
@@ -99,6 +101,8 @@ export const eventTypes = {
     ),
     defaults: ({ object_id }) => ({ task_id: object_id }),
     open: true,
+    // its links open what only the account that asked for it may read
+    own: ['result'],
   }),
   'settlement.pending': type({
     description:

@@ -1,19 +1,17 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { navigation } from '../../console/src/ui/navigation.ts'
+import { seed } from './seed.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld } from './world.ts'
+
+// every page in turn, each looked at by axe
+vi.setConfig({ testTimeout: 240_000 })
 
 let world: BrowserWorld
 beforeAll(async () => {
   world = await startBrowserWorld()
-  for (const person of [world.development.owner, world.development.agent])
-    for (const model of ['demo-chat', 'demo-chat', 'demo-failing', 'demo-unmetered'])
-      await fetch(`${world.development.base_url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${person.api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model, max_tokens: 50, messages: [{ role: 'user', content: 'fail:500' }] }),
-      })
-}, 120_000)
+  await seed(world)
+}, 240_000)
 afterAll(() => world?.stop())
 
 const addresses = navigation.flatMap(({ items }) => items)
@@ -22,7 +20,6 @@ const addresses = navigation.flatMap(({ items }) => items)
 async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.locator('.skeleton').first().waitFor({ state: 'detached' })
-  await page.waitForLoadState('networkidle')
 }
 
 /** Wider than the window: somebody has to scroll sideways to read. */

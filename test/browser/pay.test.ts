@@ -87,7 +87,7 @@ test('a tab that is closed right after the wallet sent: another browser sees the
   const { page, wallet } = await atAnOrder('send-and-hang')
   const address = page.url()
   await pay(page)
-  await expect.poll(() => wallet.sent.length).toBe(1)
+  await expect.poll(() => wallet.sent.length, { timeout: 30_000 }).toBe(1)
   await page.close()
   const elsewhere = await world.visitor()
   const other = await elsewhere.tab()

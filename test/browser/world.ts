@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { until } from '../app.ts'
 import { startChromium } from './chromium.ts'
@@ -26,6 +27,7 @@ export interface DevelopmentFile {
     readonly private_key: string
     readonly api_key: string
   }
+  readonly x402: { readonly topup_url: string; readonly network: `eip155:${number}`; readonly asset: string }
   readonly payers: ReadonlyArray<{ readonly address: string; readonly private_key: string }>
 }
 
@@ -34,6 +36,10 @@ export interface BrowserWorld {
   readonly development: DevelopmentFile
   /** A browser of its own: no cookie, no storage is shared. Everything its pages ask, say and break is watched. */
   visitor(look?: { colorScheme?: 'light' | 'dark'; width?: number; height?: number }): Promise<Visitor>
+  /** Calls the API with somebody's key, as their program would: GET without a body. Throws unless it is answered with 2xx. */
+  call(person: 'owner' | 'agent', path: string, body?: object): Promise<unknown>
+  /** Runs `farebox` with these arguments, as the operator at the terminal; gives what it printed. */
+  operator(...args: string[]): Promise<string>
   stop(): Promise<void>
 }
 
@@ -64,6 +70,20 @@ export async function startBrowserWorld(): Promise<BrowserWorld> {
   return {
     development,
     visitor: (look) => visitor(browser, development, look),
+    async call(person, path, body) {
+      const response = await fetch(`${development.base_url}${path}`, {
+        headers: { authorization: `Bearer ${development[person].api_key}`, 'content-type': 'application/json' },
+        ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`)
+      return JSON.parse(text)
+    },
+    async operator(...args) {
+      const env = { PATH: process.env.PATH, HOME: process.env.HOME, FAREBOX_DATA: folder }
+      const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args], { env, timeout: 60_000 })
+      return stdout
+    },
     async stop() {
       await browser.close()
       server.kill('SIGINT')

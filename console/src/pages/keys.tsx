@@ -4,20 +4,9 @@ import { api } from '../api/client.ts'
 import type { Reply } from '../api/types.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { toMicro } from '../ui/format.ts'
-import {
-  Badge,
-  Button,
-  Card,
-  CodeBlock,
-  Credits,
-  Empty,
-  ErrorCard,
-  Field,
-  PageHead,
-  Table,
-  Time,
-} from '../ui/parts.tsx'
+import { Badge, Button, Card, Credits, Empty, ErrorCard, Field, PageHead, Table, Time } from '../ui/parts.tsx'
 import { Answer } from '../ui/query.tsx'
+import { ShownOnce } from '../ui/shown-once.tsx'
 
 type KeyList = Reply<'/v1/me/api-keys', 'get'>
 type Key = KeyList['keys'][number]
@@ -162,7 +151,6 @@ function MakeDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   const queries = useQueryClient()
   const [name, setName] = useState('')
   const [daily, setDaily] = useState('')
-  const [stored, setStored] = useState(false)
   const dailyMicro = daily.trim() === '' ? undefined : toMicro(daily)
   const wrong = daily.trim() !== '' && dailyMicro === undefined
   const make = useMutation({
@@ -181,7 +169,6 @@ function MakeDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
     make.reset()
     setName('')
     setDaily('')
-    setStored(false)
   }
   const secret = make.data?.api_key
   return (
@@ -234,26 +221,7 @@ function MakeDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
           </footer>
         </form>
       ) : (
-        <>
-          <p>It is shown this once. Nobody can show it to you again, not even the operator.</p>
-          <CodeBlock text={secret} what="API key" />
-          <label className="row">
-            <input type="checkbox" checked={stored} onChange={(event) => setStored(event.target.checked)} />I have
-            stored it
-          </label>
-          <footer>
-            <a
-              className="button"
-              download="farebox.env"
-              href={`data:text/plain,${encodeURIComponent(`FAREBOX_API_KEY=${secret}\n`)}`}
-            >
-              Download as .env
-            </a>
-            <Button kind="primary" disabled={!stored} onClick={close}>
-              Close
-            </Button>
-          </footer>
-        </>
+        <ShownOnce secret={secret} what="API key" variable="FAREBOX_API_KEY" onClose={close} />
       )}
     </Dialog>
   )

@@ -1,8 +1,11 @@
+import { useState } from 'react'
 import type { Reply } from '../api/types.ts'
 import { count } from '../ui/format.ts'
 import { List, useList } from '../ui/list.tsx'
 import { Badge, Card, Copyable, Credits, Empty, Field, PageHead, Table, Time } from '../ui/parts.tsx'
 import { useFilters } from '../ui/search.ts'
+import { RefundOf } from './refunds/failed-calls.tsx'
+import { RefundDialog } from './refunds/refund-dialog.tsx'
 
 type Call = Reply<'/v1/calls', 'get'>['data'][number]
 
@@ -11,7 +14,7 @@ const states = {
   success: { words: 'Success', tone: 'good' },
   failed: { words: 'Failed', tone: 'bad' },
   usage_unknown: { words: 'Cost unknown', tone: 'warn' },
-  pending_settlement: { words: 'Waiting for settlement', tone: 'warn' },
+  pending_settlement: { words: 'To be settled', tone: 'warn' },
 } as const
 
 /** Every call that this account made or paid for: what it was and what it cost, never what was said. */
@@ -19,10 +22,11 @@ export function Requests() {
   const [filters, change] = useFilters()
   const search = Object.fromEntries(Object.entries(filters).filter(([name]) => ['status', 'model'].includes(name)))
   const list = useList<Call>('/v1/calls', search)
+  const [refunding, setRefunding] = useState<Call>()
   return (
     <>
       <PageHead title="Requests">
-        Each call with its cost and the id to name when you ask about it. Prompts are never kept.
+        Each call with its cost and the id to name when you ask about it. What is said in a chat is never kept.
       </PageHead>
       <Card>
         <div className="grid-cards">
@@ -67,7 +71,7 @@ export function Requests() {
                   <th scope="col">Model</th>
                   <th scope="col">State</th>
                   <th scope="col" className="number">
-                    Tokens in, out
+                    Tokens
                   </th>
                   <th scope="col" className="number">
                     Charged
@@ -78,17 +82,18 @@ export function Requests() {
               }
             >
               {calls.map((call) => (
-                <CallRow key={call.call_id} call={call} />
+                <CallRow key={call.call_id} call={call} onRefund={() => setRefunding(call)} />
               ))}
             </Table>
           )}
         </List>
       </Card>
+      {refunding ? <RefundDialog call={refunding} onClose={() => setRefunding(undefined)} /> : null}
     </>
   )
 }
 
-function CallRow({ call }: { call: Call }) {
+function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
   const { words, tone } = states[call.status]
   const usage = call.usage as { input_tokens?: number; output_tokens?: number } | null
   return (
@@ -97,20 +102,29 @@ function CallRow({ call }: { call: Call }) {
         <Time at={call.created_at} />
       </td>
       <td>
-        {call.model} <span className="quiet">{call.category === 'chat' ? '' : call.category}</span>
+        {call.model} <span className="quiet small">{call.category === 'chat' ? '' : call.category}</span>
       </td>
       <td>
-        <Badge tone={tone}>{words}</Badge>
+        <span className="stack-tight">
+          <span>
+            <Badge tone={tone}>{words}</Badge>
+          </span>
+          {call.status === 'failed' && call.charged_micro > 0 ? (
+            <span className="small">
+              <RefundOf call={call} onAsk={onRefund} />
+            </span>
+          ) : null}
+        </span>
       </td>
       <td className="number">
         {usage?.input_tokens === undefined ? (
           <span className="quiet">–</span>
         ) : (
-          `${count(usage.input_tokens)}, ${count(usage.output_tokens ?? 0)}`
+          `${count(usage.input_tokens)} in, ${count(usage.output_tokens ?? 0)} out`
         )}
       </td>
       <td className="number">
-        {call.actual_amount_micro === null ? (
+        {call.actual_amount_micro === null || call.status === 'pending_settlement' ? (
           <span className="quiet">
             <Credits micro={call.reserve_amount_micro} /> held
           </span>

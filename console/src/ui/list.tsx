@@ -6,23 +6,39 @@ import { Button, ErrorCard, Skeleton } from './parts.tsx'
 /** A page of a list that is read by cursor, newest first. */
 interface Page<T> {
   readonly data: readonly T[]
-  readonly next_cursor: number
+  /** 0, null or empty at the end. */
+  readonly next_cursor: number | string | null
+}
+
+/** How a list is read where it is not as most are. */
+interface Reading {
+  /** The name of the parameter that takes the cursor. */
+  readonly cursor?: string
+  /** How many rows a page has. */
+  readonly limit?: number
+  /** How often it is asked again by itself; never, unless given. */
+  readonly everyMs?: number
 }
 
 /** A list of the API, page after page. `search` is part of what is asked, and of what is remembered. */
-export function useList<T>(path: string, search: Readonly<Record<string, string>> = {}) {
-  return useInfiniteQuery<Page<T>, Error, InfiniteData<Page<T>>, unknown[], number>({
+export function useList<T>(
+  path: string,
+  search: Readonly<Record<string, string>> = {},
+  { cursor = 'before_id', limit = 50, everyMs }: Reading = {},
+) {
+  return useInfiniteQuery<Page<T>, Error, InfiniteData<Page<T>>, unknown[], number | string>({
     queryKey: [path, search],
     queryFn: ({ pageParam, signal }) => {
       const query = new URLSearchParams({
         ...search,
-        limit: '50',
-        ...(pageParam ? { before_id: String(pageParam) } : {}),
+        limit: String(limit),
+        ...(pageParam ? { [cursor]: String(pageParam) } : {}),
       })
       return api<Page<T>>(`${path}?${query}`, { signal })
     },
     initialPageParam: 0,
     getNextPageParam: (page) => page.next_cursor || undefined,
+    refetchInterval: everyMs ?? false,
   })
 }
 

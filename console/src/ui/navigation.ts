@@ -17,6 +17,8 @@ export const navigation: ReadonlyArray<{
       { to: '/console', label: 'Home' },
       { to: '/console/usage', label: 'Usage' },
       { to: '/console/requests', label: 'Requests' },
+      { to: '/console/images', label: 'Images' },
+      { to: '/console/capabilities', label: 'Capabilities' },
     ],
   },
   {
@@ -25,6 +27,9 @@ export const navigation: ReadonlyArray<{
     items: [
       { to: '/topup', label: 'Buy Credits' },
       { to: '/console/orders', label: 'Orders' },
+      { to: '/console/payments', label: 'x402 payments' },
+      { to: '/console/settlements', label: 'Settlements' },
+      { to: '/console/refunds', label: 'Refunds' },
       { to: '/console/statement', label: 'Statement' },
     ],
   },
@@ -41,7 +46,9 @@ export const navigation: ReadonlyArray<{
     for: 'everyone',
     items: [
       { to: '/console/keys', label: 'API keys' },
+      { to: '/console/webhooks', label: 'Webhooks' },
       { to: '/console/sessions', label: 'Sessions' },
+      { to: '/console/account', label: 'Account' },
     ],
   },
 ]

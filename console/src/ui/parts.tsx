@@ -17,11 +17,22 @@ export function PageHead({ title, children, actions }: { title: string; children
   )
 }
 
-/** A titled surface. */
-export function Card({ title, actions, children }: { title?: string; actions?: ReactNode; children: ReactNode }) {
+/** A titled surface. `repeated`: one of many alike, which are articles; landmarks must have names of their own. */
+export function Card({
+  title,
+  actions,
+  repeated = false,
+  children,
+}: {
+  title?: string
+  actions?: ReactNode
+  repeated?: boolean
+  children: ReactNode
+}) {
   const id = useId()
+  const Surface = repeated ? 'article' : 'section'
   return (
-    <section className="card" aria-labelledby={title ? id : undefined}>
+    <Surface className="card" aria-labelledby={title ? id : undefined}>
       {title || actions ? (
         <header>
           {title ? <h2 id={id}>{title}</h2> : <span />}
@@ -29,7 +40,7 @@ export function Card({ title, actions, children }: { title?: string; actions?: R
         </header>
       ) : null}
       {children}
-    </section>
+    </Surface>
   )
 }
 
@@ -58,15 +69,17 @@ export function Button({
 /** A link that looks like a button. */
 export function ButtonLink({
   to,
+  search,
   kind = 'ordinary',
   children,
 }: {
   to: string
+  search?: Readonly<Record<string, string>>
   kind?: ButtonKind
   children: ReactNode
 }) {
   return (
-    <Link to={to} className="button" data-kind={kind}>
+    <Link to={to} {...(search ? { search } : {})} className="button" data-kind={kind}>
       {children}
     </Link>
   )

@@ -196,6 +196,9 @@ test('a movement names the call or the grant that it came from', async () => {
       bucket: 'purchased',
       balance_after_micro: 88,
       call_id: Number(call.id),
+      model: 'demo',
+      actor_account_id: Number(id),
+      key_id: Number(key.credential.id),
       grant: null,
       refund_id: null,
     },
@@ -204,6 +207,9 @@ test('a movement names the call or the grant that it came from', async () => {
       amount_micro: 100,
       balance_after_micro: 100,
       call_id: null,
+      model: null,
+      actor_account_id: null,
+      key_id: null,
       grant: { source: 'operator', source_id: 'gift-7' },
     },
   ])
@@ -239,7 +245,7 @@ test('text that a spreadsheet would run as a formula arrives as text', async () 
   const { text, headers } = await http.get(session(id), '/v1/credits/ledger', { accept: 'text/csv' })
   expect(headers['content-type']).toBe('text/csv; charset=utf-8')
   expect(text.split('\r\n')[1]).toMatch(
-    /,grant,5,purchased,5,,,operator,"'=HYPERLINK\(""http:\/\/x.example"",""y""\)"$/,
+    /,grant,5,purchased,5,,,,,,operator,"'=HYPERLINK\(""http:\/\/x.example"",""y""\)"$/,
   )
   expect(line(['+1', '-1', '@a', '\tb', 'a,b', -1n, null])).toBe(`'+1,'-1,'@a,'\tb,"a,b",-1,\r\n`)
 })

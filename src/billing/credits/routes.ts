@@ -63,7 +63,10 @@ const Movement = Closed({
   balance_after_micro: Micro('What the account owned right after'),
   created_at: Time(),
   call_id: Nullable(Integer('The call that was charged: GET /v1/calls/{id}')),
-  refund_id: Nullable(Integer()),
+  model: Nullable(Type.String({ description: 'What was called' })),
+  actor_account_id: Nullable(Integer('Who made the call: this account, or an Agent that it pays for')),
+  key_id: Nullable(Integer('The API key of the call; null for an access token')),
+  refund_id: Nullable(Integer('Of a failed call that was charged: GET /v1/refunds')),
   grant: Nullable(
     Closed({
       source: Type.String(),
@@ -133,7 +136,7 @@ function statementRoute(deps: CreditDeps): Route {
     path: '/v1/credits/ledger',
     summary: 'The statement of this account: every movement, newest first.',
     description:
-      'Opening and movements make closing, on each page and over a whole range. `Accept: text/csv` gives the whole range as one file. Movements are in the order in which they were written; near `from` and `to` those of the same moment stay together.',
+      'Opening and movements make closing, on each page and over a whole range. `Accept: text/csv` gives the whole range as one file. Movements are in the order in which they were written; near `from` and `to` those of the same moment stay together. A range that ended a minute ago never changes any more. Captures and refunds of a range, added up by actor_account_id, key_id or model, are charged_micro and refunded_micro of GET /v1/usage.',
     tag: 'Credits',
     access: 'any',
     extension: true,
@@ -194,6 +197,9 @@ function cells(row: MovementRow): Array<string | bigint | null> {
     row.bucket,
     row.balance_after_micro,
     row.call_id,
+    row.model,
+    row.actor_account_id,
+    row.key_id,
     row.refund_id,
     row.grant_source,
     row.grant_source_id,
@@ -209,6 +215,9 @@ function movementView(row: MovementRow): Of<typeof Movement> {
     balance_after_micro: integer(row.balance_after_micro),
     created_at: row.moved_at.toISOString(),
     call_id: row.call_id === null ? null : integer(row.call_id),
+    model: row.model,
+    actor_account_id: row.actor_account_id === null ? null : integer(row.actor_account_id),
+    key_id: row.key_id === null ? null : integer(row.key_id),
     refund_id: row.refund_id === null ? null : integer(row.refund_id),
     grant: row.grant_source === null ? null : { source: row.grant_source, source_id: row.grant_source_id ?? '' },
   }

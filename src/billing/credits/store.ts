@@ -83,6 +83,10 @@ export interface MovementRow {
   readonly balance_after_micro: bigint
   readonly moved_at: Date
   readonly call_id: bigint | null
+  /** What was called, by whom and with which key, of captures and refunds. The key is null for an access token. */
+  readonly model: string | null
+  readonly actor_account_id: bigint | null
+  readonly key_id: bigint | null
   readonly refund_id: bigint | null
   readonly grant_source: GrantSource | null
   readonly grant_source_id: string | null
@@ -99,12 +103,14 @@ export async function movements(
 ): Promise<MovementRow[]> {
   const { rows } = await sql<MovementRow>`
     select t.id, t.kind, (case when t.credit_id > 0 then t.amount_micro else -t.amount_micro end)::bigint as amount_micro, b.kind as bucket,
-           t.balance_after_micro::bigint, t.moved_at, t.hold_id as call_id, t.refund_id, g.source as grant_source, g.source_id as grant_source_id
+           t.balance_after_micro::bigint, t.moved_at, t.hold_id as call_id, h.subject as model, h.actor_account_id,
+           case when h.credential_kind = 'api_key' then h.credential_id end as key_id, t.refund_id, g.source as grant_source, g.source_id as grant_source_id
     from (
       select * from transfers where (account_id, id) >= (${accountId}, ${span.fromId}) and (account_id, id) < (${accountId}, ${span.beforeId})
       order by account_id desc, id desc limit ${span.limit}
     ) t
     join buckets b on b.id = case when t.credit_id > 0 then t.credit_id else t.debit_id end
+    left join holds h on h.id = t.hold_id
     left join credit_grants g on g.id = t.grant_id
     order by t.id desc`.execute(db)
   return rows

@@ -7,6 +7,7 @@ import { type Dimension, dimensions, type UsageRow } from './store.ts'
 
 const sums = {
   charged_micro: Micro('What this account paid: equals the captures of its statement over the same range'),
+  refunded_micro: Micro('What came back to this account for failed calls: equals the refunds of its statement'),
   owner_charged_micro: Micro("What this account's owner paid for the calls that this account began in the range"),
   calls: Integer('Calls that began in the range, running ones included'),
   errors: Integer('Those of them that failed'),
@@ -44,7 +45,7 @@ export function usageRoutes(deps: UsageDeps): Route[] {
       path: '/v1/usage',
       summary: 'Credits, calls, errors and tokens by day, model, agent or key.',
       description:
-        'Covers the calls that this account made and those that it funded. Charges count on the day they were made, calls and tokens on the day the call began. Days are UTC.',
+        'Covers the calls that this account made and those that it funded. Charges and refunds count on the day they were made, calls and tokens on the day the call began. Days are UTC.',
       tag: 'Usage',
       access: 'any',
       extension: true,
@@ -93,6 +94,7 @@ function groupView(row: UsageRow, by: ReadonlySet<Dimension>): Of<typeof Group> 
 function sumsView(row: Omit<UsageRow, Dimension | 'other'>): Record<keyof typeof sums, number> {
   return {
     charged_micro: integer(row.charged_micro),
+    refunded_micro: integer(row.refunded_micro),
     owner_charged_micro: integer(row.owner_charged_micro),
     calls: integer(row.calls),
     errors: integer(row.errors),

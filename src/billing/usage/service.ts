@@ -1,10 +1,10 @@
-import type { Database } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { AFTER_EVERY_ID, idsAtMoments } from '../calls/store.ts'
 import type { TimeRange } from '../calls/time-range.ts'
-import { type DaySpan, type Dimension, sums, type UsageRow } from './store.ts'
+import { type Dimension, rolledUntil, type Sources, sums, type TimeSpan, type UsageRow } from './store.ts'
 
 /** What reading usage needs. */
 export interface UsageDeps {
@@ -12,6 +12,7 @@ export interface UsageDeps {
   readonly clock: Clock
 }
 
+const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 const DAYS_DEFAULT = 30
 /** The longest range, in days. */
@@ -47,21 +48,13 @@ export async function usage(
       message: `The range from ${from.toISOString()} to ${to.toISOString()} is longer than ${DAYS_MAX} days.`,
     })
   }
-  const starts = by.has('day') ? dayStarts(from, to) : [from]
   const groups = await deps.db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (tx) => {
-      const ids = await idsAtMoments(tx, caller.accountId, range.to ? [...starts, range.to] : starts)
-      const days = starts.map(
-        (start, index): DaySpan => ({
-          day: start.toISOString().slice(0, 10),
-          fromId: ids[index] ?? 0n,
-          beforeId: ids[index + 1] ?? AFTER_EVERY_ID,
-        }),
-      )
-      return sums(tx, caller.accountId, { days, from, to: range.to, by, groupsMax: GROUPS_MAX })
+      const sources = await sourcesOf(tx, caller.accountId, { from, to: range.to }, to)
+      return sums(tx, caller.accountId, { ...sources, by, groupsMax: GROUPS_MAX })
     })
   const total = (of: (row: UsageRow) => bigint) => groups.reduce((sum, row) => sum + of(row), 0n)
   return {
@@ -70,6 +63,7 @@ export async function usage(
     groups,
     totals: {
       charged_micro: total((row) => row.charged_micro),
+      refunded_micro: total((row) => row.refunded_micro),
       owner_charged_micro: total((row) => row.owner_charged_micro),
       calls: total((row) => row.calls),
       errors: total((row) => row.errors),
@@ -79,7 +73,37 @@ export async function usage(
   }
 }
 
-/** The start of a range and every UTC midnight inside it. */
+/**
+ * Where each part of a range is read from, in the snapshot of `tx`: whole hours that are rolled up, the rest live.
+ * The last day of a range without an end begins before `now`.
+ */
+async function sourcesOf(tx: Tx, accountId: bigint, range: TimeSpan, now: Date): Promise<Sources> {
+  const end = await rolledUntil(tx)
+  const first = new Date(Math.ceil(range.from.getTime() / HOUR_MS) * HOUR_MS)
+  // an hour that the range ends in is read live; one that the roll-up ends in is rolled up as far as it goes
+  const last = range.to && range.to < end ? new Date(Math.floor(range.to.getTime() / HOUR_MS) * HOUR_MS) : end
+  const rolled = first < last ? { from: first, to: last } : undefined
+  const live = (
+    rolled
+      ? [
+          { from: range.from, to: first },
+          { ...range, from: last },
+        ]
+      : [range]
+  ).filter(({ from, to }) => to === undefined || from < to)
+  const days = []
+  for (const span of live) {
+    const starts = dayStarts(span.from, span.to ?? now)
+    const ids = await idsAtMoments(tx, accountId, span.to ? [...starts, span.to] : starts)
+    for (const [index, start] of starts.entries()) {
+      const day = start.toISOString().slice(0, 10)
+      days.push({ day, fromId: ids[index] ?? 0n, beforeId: ids[index + 1] ?? AFTER_EVERY_ID })
+    }
+  }
+  return { rolled, live, days }
+}
+
+/** The start of a span and every UTC midnight inside it. */
 function dayStarts(from: Date, to: Date): Date[] {
   const starts = [from]
   for (let time = startOfDay(from.getTime()) + DAY_MS; time < to.getTime(); time += DAY_MS) starts.push(new Date(time))

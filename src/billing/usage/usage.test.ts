@@ -24,7 +24,15 @@ test('usage counts calls, errors, tokens and Credits, and an account without cal
   const empty = (await http.get(key, '/v1/usage')).body
   expect(empty).toMatchObject({
     data: [],
-    totals: { charged_micro: 0, owner_charged_micro: 0, calls: 0, errors: 0, input_tokens: 0, output_tokens: 0 },
+    totals: {
+      charged_micro: 0,
+      refunded_micro: 0,
+      owner_charged_micro: 0,
+      calls: 0,
+      errors: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+    },
   })
   expect(Date.parse(empty.to) - Date.parse(empty.from)).toBeLessThanOrEqual(30 * 86_400_000)
   expect(Date.parse(empty.to) - Date.parse(empty.from)).toBeGreaterThanOrEqual(29 * 86_400_000)
@@ -37,7 +45,15 @@ test('usage counts calls, errors, tokens and Credits, and an account without cal
   })
   await make.release((await make.hold(key, 100n)).id)
   await make.hold(key, 100n)
-  const sums = { charged_micro: 65, owner_charged_micro: 0, calls: 4, errors: 2, input_tokens: 8, output_tokens: 9 }
+  const sums = {
+    charged_micro: 65,
+    refunded_micro: 0,
+    owner_charged_micro: 0,
+    calls: 4,
+    errors: 2,
+    input_tokens: 8,
+    output_tokens: 9,
+  }
   const { body } = await http.get(key, '/v1/usage')
   expect(body).toMatchObject({ group_by: ['day'], data: [{ day: today(), ...sums }], totals: sums })
   expect((await http.get(key, '/v1/usage?group_by=model,key')).body.data).toEqual([
@@ -54,6 +70,7 @@ test('usage counts calls, errors, tokens and Credits, and an account without cal
       model: 'other',
       key_id: Number(key.credential.id),
       charged_micro: 5,
+      refunded_micro: 0,
       owner_charged_micro: 0,
       calls: 1,
       errors: 1,
@@ -79,7 +96,7 @@ test('an owner reads by Agent what it funded, without what the Agents paid thems
     { actor_account_id: Number(agent), charged_micro: 60, calls: 1 },
     { actor_account_id: Number(owner), charged_micro: 9, calls: 1 },
   ])
-  expect(byAgent.totals).toMatchObject({ charged_micro: 69, calls: 2, owner_charged_micro: 0 })
+  expect(byAgent.totals).toMatchObject({ charged_micro: 69, calls: 2, refunded_micro: 0, owner_charged_micro: 0 })
   expect((await http.get(key, '/v1/usage')).body.totals).toMatchObject({
     charged_micro: 10,
     owner_charged_micro: 60,
@@ -118,6 +135,7 @@ test('beyond a thousand groups the rest is one row, so that the rows still make 
   expect(data.at(-1)).toEqual({
     other: true,
     charged_micro: 20,
+    refunded_micro: 0,
     owner_charged_micro: 0,
     calls: 10,
     errors: 0,

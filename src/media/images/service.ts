@@ -32,7 +32,7 @@ export function imageTask(deps: QuoteDeps, body: JsonObject): Omit<NewTask, 'cal
     price: quote(deps, model, request),
     etaSeconds: model.etaSeconds,
     timeoutMs: model.timeoutMs,
-    webhookUrl: webhookUrl('webhook_url', webhook_url),
+    webhookUrl: webhookUrl(deps.checkedWebhookUrl, 'webhook_url', webhook_url),
   }
 }
 

@@ -3,6 +3,7 @@ import type { Database } from '../../db/database.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Random } from '../../kernel/random.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import type { CheckWebhookUrl } from '../request.ts'
 import type { CallbackAddresses } from './callbacks.ts'
 import type { TaskRunner } from './runner.ts'
 import type { Waiting } from './waiting.ts'
@@ -39,6 +40,14 @@ export const taskPace: TaskPace = {
   unheldMs: 60_000,
 }
 
+/** How the delivery of a finished task to its own URL stands. */
+export interface WebhookDelivery {
+  readonly status: 'pending' | 'delivered' | 'failed'
+  readonly attempts: number
+  readonly lastAttemptAt: Date | undefined
+  readonly lastStatus: number | undefined
+}
+
 /** What tasks need from outside. */
 export interface TaskDeps {
   readonly db: Database
@@ -51,6 +60,10 @@ export interface TaskDeps {
   readonly runners: Readonly<Record<string, TaskRunner>>
   readonly callbacks: CallbackAddresses
   readonly waiting: Waiting
+  /** Judges a `webhook_url` before it is kept. */
+  readonly checkedWebhookUrl: CheckWebhookUrl
+  /** How the deliveries of these tasks to their own URLs stand, by task id; without those that there are none of. */
+  readonly webhookDeliveries: (taskIds: readonly string[]) => Promise<ReadonlyMap<string, WebhookDelivery>>
   readonly pace: TaskPace
   /** How long the links in a result work, from the end of the task on. */
   readonly resultLifeMs: number

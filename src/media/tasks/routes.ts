@@ -2,7 +2,8 @@ import { Type } from 'typebox'
 import { Closed, Empty } from '../../http/fields.ts'
 import { type Call, type Route, route } from '../../http/route.ts'
 import { Fault } from '../../kernel/errors.ts'
-import type { TaskDeps } from './deps.ts'
+import type { TaskDeps, WebhookDelivery } from './deps.ts'
+import { taskIdOf } from './ids.ts'
 import { Task, taskStates } from './schema.ts'
 import { cancelTask, glanceAt, listTasks, readTask } from './service.ts'
 import { isFinal } from './states.ts'
@@ -112,9 +113,17 @@ function callbackRoute(deps: TaskDeps): Route {
 }
 
 /** Weak, since the same version may advise another pause. Says nothing that a reader could not see in the body. */
-function tagOf(glance: TaskGlance): string {
+function tagOf(glance: TaskGlance, delivery?: WebhookDelivery): string {
   const { status, actual_amount_micro } = billingView({ ...glance, reserve_micro: 0n })
-  return `W/"${glance.version}-${status}-${actual_amount_micro ?? ''}${glance.told ? '-told' : ''}"`
+  const told = delivery ? `-${delivery.status}-${delivery.attempts}` : ''
+  return `W/"${glance.version}-${status}-${actual_amount_micro ?? ''}${told}"`
+}
+
+/** How the delivery to the task's own URL stands, once there can be one. */
+async function deliveryOf(deps: TaskDeps, glance: TaskGlance): Promise<WebhookDelivery | undefined> {
+  if (!glance.has_webhook || !isFinal(glance.state)) return undefined
+  const taskId = taskIdOf(glance.id)
+  return (await deps.webhookDeliveries([taskId])).get(taskId)
 }
 
 async function sendTask(
@@ -128,11 +137,12 @@ async function sendTask(
   const isNews = (seen: TaskGlance): boolean => (known === undefined ? isFinal(seen.state) : tagOf(seen) !== known)
   if (waitSeconds > 0 && !isNews(glance) && !isFinal(glance.state))
     glance = (await deps.waiting.until(glance.id, isNews, waitSeconds * 1000)) ?? glance
-  reply.headers({ etag: tagOf(glance), 'cache-control': 'no-store' })
+  const tag = tagOf(glance, await deliveryOf(deps, glance))
+  reply.headers({ etag: tag, 'cache-control': 'no-store' })
   if (!isFinal(glance.state)) {
     const pauseMs = pollIntervalMs(glance.created_at, deps.clock.now())
     reply.headers({ 'retry-after': String(Math.ceil(pauseMs / 1000)), 'retry-after-ms': String(pauseMs) })
   }
-  if (known !== undefined && tagOf(glance) === known) return reply.code(304).send()
+  if (known === tag) return reply.code(304).send()
   return readTask(deps, glance.id)
 }

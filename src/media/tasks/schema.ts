@@ -27,7 +27,7 @@ export const TaskCreated = Closed(created)
 /** A whole task (decisions 6). */
 export const Task = Closed({
   ...created,
-  request: Open('The parameters that were accepted'),
+  request: Open('The parameters that were accepted; empty once the results have expired'),
   result: Open('Empty until success. For images and videos {created, data: [{url, expires_at, content_type, …}]}'),
   error: Closed({
     code: Type.Optional(Type.String()),
@@ -46,9 +46,13 @@ export const Task = Closed({
   webhook_delivery: Closed({
     url: Type.Optional(Type.String()),
     status: Type.Optional(
-      Type.Enum(['waiting', 'pending', 'sent'], {
-        description: 'sent: it is with the deliveries of webhooks, whose log says how it went',
+      Type.Enum(['waiting', 'pending', 'delivered', 'failed', 'forgotten'], {
+        description:
+          'waiting: for the end of the task; pending: it is tried; failed: given up; forgotten: so long ago that the log has it no more',
       }),
     ),
+    attempts: Type.Optional(Type.Integer({ minimum: 0 })),
+    last_attempt_at: Type.Optional(Nullable(Integer('Unix seconds'))),
+    last_status: Type.Optional(Nullable(Type.Integer({ description: 'The HTTP status of the last answer' }))),
   }),
 })

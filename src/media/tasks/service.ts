@@ -1,11 +1,12 @@
 import { heldCall, openCallAs } from '../../billing/calls/lifecycle.ts'
 import type { Tx } from '../../db/database.ts'
 import type { TaskState } from '../../db/schema.ts'
+import { assert } from '../../kernel/assert.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { Fault } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../providers/provider.ts'
 import type { TaskDeps } from './deps.ts'
-import { uuidOf } from './ids.ts'
+import { taskIdOf, uuidOf } from './ids.ts'
 import { holdOf, priceRow, type TaskPrice } from './price.ts'
 import { presented } from './result.ts'
 import type { Upload } from './runner.ts'
@@ -114,16 +115,21 @@ export async function glanceAt(
   return found
 }
 
+/** What reading tasks needs. */
+export type ReadDeps = Pick<TaskDeps, 'db' | 'clock' | 'runners' | 'resultLifeMs' | 'webhookDeliveries'>
+
 /** A whole task as its account reads it. Its right to read it was checked by `glanceAt`. */
-export async function readTask(deps: Pick<TaskDeps, 'db' | 'clock' | 'runners' | 'resultLifeMs'>, uuid: string) {
+export async function readTask(deps: ReadDeps, uuid: string) {
   const task = await store.read(deps.db, uuid)
   if (!task) throw new Fault('task_not_found')
-  return shown(deps, task)
+  const [view] = await shown(deps, [task])
+  assert(view, 'one task is shown as one')
+  return view
 }
 
 /** This account's tasks, newest first, one more than `limit` where there are more. Refuses a cursor that is no task id. */
 export async function listTasks(
-  deps: Pick<TaskDeps, 'db' | 'clock' | 'runners' | 'resultLifeMs'>,
+  deps: ReadDeps,
   which: {
     readonly accountId: bigint
     readonly cursor: string | undefined
@@ -138,13 +144,19 @@ export async function listTasks(
       message: 'The parameter cursor is no task id: pass the next_cursor of the page before.',
     })
   const rows = await store.list(deps.db, { ...which, before, limit: which.limit + 1 })
-  const tasks = await Promise.all(rows.slice(0, which.limit).map((row) => shown(deps, row)))
+  const tasks = await shown(deps, rows.slice(0, which.limit))
   return { tasks, more: rows.length > which.limit }
 }
 
-/** A row as its reader sees it, with links that work for a while from its end on. */
-async function shown(deps: Pick<TaskDeps, 'clock' | 'runners' | 'resultLifeMs'>, task: store.ReadTask) {
-  return taskView(task, await presented(deps, task), deps.clock.now())
+/** Rows as their reader sees them, with links that work for a while from the end of each on. */
+async function shown(deps: ReadDeps, tasks: readonly store.ReadTask[]) {
+  const told = tasks.filter((task) => task.webhook_url !== null && task.completed_at !== null)
+  const deliveries = await deps.webhookDeliveries(told.map(({ id }) => taskIdOf(id)))
+  return Promise.all(
+    tasks.map(async (task) =>
+      taskView(task, await presented(deps, task), deps.clock.now(), deliveries.get(taskIdOf(task.id))),
+    ),
+  )
 }
 
 /**
@@ -170,4 +182,17 @@ export async function cancelTask(deps: TaskDeps, caller: Pick<Caller, 'accountId
   deps.waiting.moved(uuid ?? '')
   deps.wake()
   return uuid ?? ''
+}
+
+/** As many tasks are blanked in one go. */
+const FORGET_BATCH = 500
+
+/** Forgets what was asked for, prompts among it, of tasks whose results have expired. All else of a task stays. */
+export async function forgetOldRequests({
+  db,
+  clock,
+  resultLifeMs,
+}: Pick<TaskDeps, 'db' | 'clock' | 'resultLifeMs'>): Promise<void> {
+  const before = new Date(clock.now().getTime() - resultLifeMs)
+  while ((await store.forgetRequests(db, before, FORGET_BATCH)) === FORGET_BATCH);
 }

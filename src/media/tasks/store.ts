@@ -13,8 +13,8 @@ export interface TaskMoney {
   readonly usage_unknown: boolean
 }
 
-/** A task with its money and how far its notice to others is. */
-export type ReadTask = TaskRow & TaskMoney & { readonly told_at: Date | null }
+/** A task with its money. */
+export type ReadTask = TaskRow & TaskMoney
 
 /** The little of a task that decides whether a reader has seen it already. */
 export interface TaskGlance extends TaskMoney {
@@ -23,7 +23,7 @@ export interface TaskGlance extends TaskMoney {
   readonly version: number
   readonly state: TaskState
   readonly created_at: Date
-  readonly told: boolean
+  readonly has_webhook: boolean
 }
 
 /** What a new task's row is made of. */
@@ -111,20 +111,11 @@ const moneyColumns = [
 ] as const
 
 const readable = (db: Database | Tx) =>
-  db
-    .selectFrom('tasks as t')
-    .leftJoin('hold_resolutions as r', 'r.hold_id', 't.hold_id')
-    .leftJoin('outbox as o', 'o.id', 't.outbox_id')
-    .where('t.held', '=', true)
+  db.selectFrom('tasks as t').leftJoin('hold_resolutions as r', 'r.hold_id', 't.hold_id').where('t.held', '=', true)
 
 /** One task with everything that its reader sees. */
 export function read(db: Database | Tx, id: string): Promise<ReadTask | undefined> {
-  return readable(db)
-    .selectAll('t')
-    .select(moneyColumns)
-    .select('o.delivered_at as told_at')
-    .where('t.id', '=', id)
-    .executeTakeFirst()
+  return readable(db).selectAll('t').select(moneyColumns).where('t.id', '=', id).executeTakeFirst()
 }
 
 /** An account's tasks, newest first; `before`: older than this one. */
@@ -138,11 +129,7 @@ export function list(
     readonly limit: number
   },
 ): Promise<ReadTask[]> {
-  let query = readable(db)
-    .selectAll('t')
-    .select(moneyColumns)
-    .select('o.delivered_at as told_at')
-    .where('t.account_id', '=', which.accountId)
+  let query = readable(db).selectAll('t').select(moneyColumns).where('t.account_id', '=', which.accountId)
   if (which.before !== undefined) query = query.where('t.id', '<', which.before)
   if (which.type !== undefined) query = query.where('t.type', '=', which.type)
   if (which.state !== undefined) query = query.where('t.state', '=', which.state)
@@ -154,7 +141,7 @@ export function glances(db: Database, ids: readonly string[]): Promise<TaskGlanc
   return readable(db)
     .select(['t.id', 't.account_id', 't.version', 't.state', 't.created_at'])
     .select(moneyColumns)
-    .select(sql<boolean>`o.delivered_at is not null`.as('told'))
+    .select(sql<boolean>`t.webhook_url is not null`.as('has_webhook'))
     .where('t.id', '=', sql<string>`any(${ids}::uuid[])`)
     .execute()
 }
@@ -171,4 +158,24 @@ export async function requestCancel(tx: Tx, id: string): Promise<void> {
     })
     .where('id', '=', id)
     .execute()
+}
+
+/** Blanks what tasks that ended before this were asked for; gives how many. Their reader sees a change. */
+export async function forgetRequests(db: Database, before: Date, limit: number): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('tasks')
+    .set({ request: '{}', version: sql<number>`version + 1` })
+    .where('id', 'in', (from) =>
+      from
+        .selectFrom('tasks')
+        .select('id')
+        .where('completed_at', '<', before)
+        .where(sql<boolean>`request <> '{}'`)
+        .orderBy('completed_at')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
 }

@@ -22,6 +22,13 @@ const make = (fields: object = {}): Promise<Answer> =>
 const get = async (path: string, headers: Record<string, string> = {}, who = person): Promise<Answer> =>
   readAnswer(await fetch(app.url + path, { headers: { authorization: `Bearer ${who.key}`, ...headers } }))
 const ended = async (task: Answer): Promise<Answer['json']> => (await get(`${task.json.poll_url}?wait=30`)).json
+const evidenceOf = async (task: Answer): Promise<object | undefined> => {
+  const [flag] = await app.database.sql<{ evidence: object }>(
+    'select f.evidence from hold_flags f join tasks t on t.hold_id = f.hold_id where t.request_id = $1',
+    [task.json.request_id],
+  )
+  return flag?.evidence
+}
 const untouched = { postedMicro: 10_000_000n, heldMicro: 0n }
 const charged = { postedMicro: 9_960_000n, heldMicro: 0n }
 
@@ -58,6 +65,14 @@ describe('what cannot be known', () => {
       'our patience is over',
     )
     expect((await get(String(task.json.poll_url))).json.state).toBe('generating')
+    // for whoever looks it up at the provider: ids, and nothing that was said
+    expect(await evidenceOf(task)).toEqual({
+      task_id: task.json.task_id,
+      provider: 'mock',
+      model: 'director',
+      provider_job_id: `job-${mock.submissions[0]?.attemptId}`,
+      attempt_id: mock.submissions[0]?.attemptId,
+    })
     mock.finish(0)
     expect(await ended(task)).toMatchObject({
       state: 'success',
@@ -68,11 +83,13 @@ describe('what cannot be known', () => {
 
   test('a failure of which the provider does not say what it charges fails the task and keeps its money held', async () => {
     mock.script = () => ({ kind: 'failed', code: 'crashed', message: 'x', billed: undefined })
-    expect(await ended(await make())).toMatchObject({
+    const task = await make()
+    expect(await ended(task)).toMatchObject({
       state: 'fail',
       billing: { status: 'usage_unknown', actual_amount_micro: null },
     })
     expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n, heldMicro: 40_000n })
+    expect(await evidenceOf(task)).toMatchObject({ provider: 'mock', attempt_id: mock.submissions[0]?.attemptId })
   })
 
   test('what the operator has decided about the money ends the task, and moves nothing more', async () => {

@@ -1,5 +1,6 @@
 import { toJsonInteger } from '../../kernel/money.ts'
 import type { JsonObject } from '../../providers/provider.ts'
+import type { WebhookDelivery } from './deps.ts'
 import { taskIdOf } from './ids.ts'
 import { isFinal } from './states.ts'
 import type { ReadTask, TaskMoney, TaskRow } from './store.ts'
@@ -60,7 +61,7 @@ export function billingView(task: TaskMoney & Pick<TaskRow, 'reserve_micro'>) {
 }
 
 /** A whole task (decisions 6). `result` is what its runner presents. */
-export function taskView(task: ReadTask, result: JsonObject, now: Date) {
+export function taskView(task: ReadTask, result: JsonObject, now: Date, delivery?: WebhookDelivery) {
   return {
     ...createdView(task, now),
     request: task.request as JsonObject,
@@ -71,7 +72,7 @@ export function taskView(task: ReadTask, result: JsonObject, now: Date) {
     updated_at: seconds(task.updated_at),
     completed_at: task.completed_at && seconds(task.completed_at),
     billing: billingView(task),
-    webhook_delivery: deliveryView(task),
+    webhook_delivery: deliveryView(task, delivery),
   }
 }
 
@@ -87,10 +88,20 @@ export function finishedPayload(task: ReadTask, result: JsonObject, now: Date): 
 const errorView = (task: TaskRow): { code?: string; message?: string } =>
   task.completed_at && task.error_code ? { code: task.error_code, message: task.error_message ?? '' } : {}
 
-function deliveryView(task: ReadTask): { url?: string; status?: 'waiting' | 'pending' | 'sent' } {
+/** What became of the notice to a task's own URL. Its log forgets after a while; the task says so then. */
+function deliveryView(task: ReadTask, delivery: WebhookDelivery | undefined) {
   if (task.webhook_url === null) return {}
+  const unsent =
+    task.completed_at === null
+      ? ('waiting' as const)
+      : task.outbox_id === null
+        ? ('forgotten' as const)
+        : ('pending' as const)
   return {
     url: task.webhook_url,
-    status: task.told_at ? 'sent' : task.outbox_id === null ? 'waiting' : 'pending',
+    status: delivery?.status ?? unsent,
+    attempts: delivery?.attempts ?? 0,
+    last_attempt_at: delivery?.lastAttemptAt ? seconds(delivery.lastAttemptAt) : null,
+    last_status: delivery?.lastStatus ?? null,
   }
 }

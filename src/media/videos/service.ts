@@ -30,6 +30,7 @@ export function videoTask(deps: QuoteDeps, body: JsonObject): Omit<NewTask, 'cal
       fields: { field: 'duration' },
     })
   const { named, uploads } = takePictures((image_input as string[] | undefined) ?? [], model.inputImagesMax)
+  const told = (field: string, value: unknown) => webhookUrl(deps.checkedWebhookUrl, field, value)
   const isBySecond = model.prices.some(({ unit }) => unit === 'second')
   const request = {
     ...fields,
@@ -46,6 +47,6 @@ export function videoTask(deps: QuoteDeps, body: JsonObject): Omit<NewTask, 'cal
     price: quote(deps, model, { ...request, duration }),
     etaSeconds: model.etaSeconds,
     timeoutMs: model.timeoutMs,
-    webhookUrl: webhookUrl('webhook_url', webhook_url) ?? webhookUrl('callBackUrl', callBackUrl),
+    webhookUrl: told('webhook_url', webhook_url) ?? told('callBackUrl', callBackUrl),
   }
 }

@@ -1,7 +1,10 @@
 import { askAll, NodesDisagree } from '../../chains/chain.ts'
 import { agreedSight, type NativePayment, nativeSight } from '../../chains/native-payment.ts'
 import type { Tx } from '../../db/database.ts'
+import type { JsonObject } from '../../db/schema.ts'
 import { accountOfWallet } from '../../identity/accounts/store.ts'
+import { assert } from '../../kernel/assert.ts'
+import { holdGrant } from '../../ledger/review-holds.ts'
 import type { AxonDeps } from './deps.ts'
 import type { Circumstances } from './judge.ts'
 import { type Head, type Missing, movesWhenMined, movesWhenMissing, type Planned } from './moves.ts'
@@ -140,16 +143,33 @@ async function make(tx: Tx, claim: store.Claim, planned: Planned, at: Date): Pro
   if (!isMove(to)) return claim
   if (credit) return settle(tx, claim, { ...planned, credit }, at)
   const opens = to === 'review_required' && claim.status !== to
+  const held = await heldBy(tx, claim, event)
   const moved = await store.move(tx, claim, {
     event,
     to,
     actor: WORKER,
     at,
-    change: { ...change, ...(opens ? { review_opened_at: at } : {}) },
-    data: change?.reason ? { reason: change.reason } : {},
+    change: { ...change, ...held?.change, ...(opens ? { review_opened_at: at } : {}) },
+    data: { ...(change?.reason ? { reason: change.reason } : {}), ...held?.data },
   })
   if (opens) await store.tell(tx, 'payment.review_required', moved, at)
   return moved
+}
+
+/** What the account still has of the Credits is held while their block is lost, and free again when it is back. */
+async function heldBy(
+  tx: Tx,
+  claim: store.Claim,
+  event: Planned['event'],
+): Promise<{ readonly change: store.ClaimChange; readonly data: JsonObject } | undefined> {
+  if (event === 'undo') {
+    assert(claim.grant_id !== null, 'a completed claim has its Credits')
+    const { holdId, heldMicro } = await holdGrant(tx, claim.grant_id)
+    return { change: { review_hold_id: holdId }, data: { held_micro: String(heldMicro) } }
+  }
+  if (event !== 'restore') return undefined
+  await store.endHold(tx, claim, { take: false, by: WORKER, reason: 'its transaction is on the chain again' })
+  return { change: { review_hold_id: null }, data: {} }
 }
 
 /** Credits, the quote that is used up by them, the notice and the claim become true together. */

@@ -29,7 +29,8 @@ const factsOf = ({ payer, recipient, value, block, blockHash, blockAt }: NativeP
   block_at: blockAt,
 })
 
-const NO_FACTS = { received_wei: null, block: null, block_hash: null, block_at: null, final: false } as const
+/** What is kept of a payment that is in no block any more. */
+export const NO_FACTS = { received_wei: null, block: null, block_hash: null, block_at: null } as const
 
 /** The moves of a claim whose transaction every node has in the same block. */
 export function movesWhenMined(
@@ -121,9 +122,9 @@ export function movesWhenMissing(head: Head, claim: Claim, { waiting, replaced }
     case 'completed':
       return replaced ? [{ event: 'undo', change: { reason: 'reorged_after_credit' } }] : []
     case 'review_required':
-      return replaced && claim.received_wei !== null ? [{ event: 'vanish', change: NO_FACTS }] : []
+      return replaced && claim.received_wei !== null ? [{ event: 'vanish', change: { ...NO_FACTS, final: false } }] : []
     case 'failed':
-      if (replaced && claim.received_wei !== null) return [{ event: 'vanish', change: NO_FACTS }]
+      if (replaced && claim.received_wei !== null) return [{ event: 'vanish', change: { ...NO_FACTS, final: false } }]
       return givenUp && !claim.final ? [{ event: 'finalize', change: { final: true } }] : []
     case 'closed':
       return []

@@ -2,6 +2,7 @@ import { type Insertable, type Selectable, sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
 import type { AxonClaimStatus, DB, JsonObject } from '../../db/schema.ts'
 import { assert } from '../../kernel/assert.ts'
+import { endGrantHold } from '../../ledger/review-holds.ts'
 import type { Event } from './states.ts'
 
 /** A hash that an account claims as its payment. `received_wei` is digits. */
@@ -178,6 +179,15 @@ export async function holderOf(db: Database | Tx, chainId: bigint, txHash: strin
     .limit(1)
     .executeTakeFirst()
   return row && `${row.source}:${row.source_id}`
+}
+
+/** Ends what a review holds of a claim's Credits, if it holds any. Gives what was taken, in microcredits. */
+export async function endHold(
+  tx: Tx,
+  { review_hold_id: holdId, grant_id: grantId }: Pick<Claim, 'review_hold_id' | 'grant_id'>,
+  ending: { readonly take: boolean; readonly by: string; readonly reason: string },
+): Promise<bigint> {
+  return holdId === null || grantId === null ? 0n : endGrantHold(tx, { holdId, grantId }, ending)
 }
 
 /** Gives a claim its Credits, once over all rails. `taken`: another purchase has the transaction, and who. */

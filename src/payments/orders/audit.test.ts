@@ -53,11 +53,8 @@ test.each(['order', 'x402', 'axon'] as const)(
       reason: 'a test',
       grantedBy: 'a test',
     })
-    const expected = [
-      `grant_receipt grant ${grantId}`,
-      ...(source === 'order' ? ['order_credited order forged order'] : []),
-    ]
-    expect((await found()).filter((finding) => !before.includes(finding))).toEqual(expected)
+    const expected = [`grant_receipt grant ${grantId}`, `${source}_credited ${source} forged ${source}`]
+    expect((await found()).filter((finding) => !before.includes(finding))).toEqual(expected.sort())
   },
 )
 
@@ -82,6 +79,7 @@ test('an order that says completed without Credits, with another amount, account
       `order_settled order ${dearer.id}`,
       `order_credited order ${stolen.id}`,
       `order_credited order ${swapped.id}`,
+      `receipt_of_payment order ${swapped.id}`,
     ].sort(),
   )
 })

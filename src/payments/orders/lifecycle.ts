@@ -1,6 +1,7 @@
 import type { Tx } from '../../db/database.ts'
 import type { JsonObject } from '../../db/schema.ts'
 import { assert } from '../../kernel/assert.ts'
+import { endGrantHold, holdGrant } from '../../ledger/review-holds.ts'
 import * as crediting from './crediting/store.ts'
 import { type Event, isMove, stepOf } from './states.ts'
 import * as store from './store.ts'
@@ -74,7 +75,12 @@ export async function settle(
     return suspect(
       tx,
       order,
-      { reason: 'tx_already_used', txHash: receipt.txHash, receivedMicro: order.amount_micro },
+      {
+        reason: 'tx_already_used',
+        txHash: receipt.txHash,
+        receivedMicro: order.amount_micro,
+        ...(given.takenBy === null ? {} : { data: { taken_by: given.takenBy } }),
+      },
       now,
     )
   }
@@ -120,7 +126,7 @@ export async function suspect(
 export async function undo(tx: Tx, order: store.Order, now: Date): Promise<store.Order | undefined> {
   if (!isMove(stepOf(order, 'undo', now))) return undefined
   assert(order.grant_id !== null, 'a completed order has its Credits')
-  const { holdId, heldMicro } = await crediting.holdGrant(tx, order.grant_id)
+  const { holdId, heldMicro } = await holdGrant(tx, order.grant_id)
   return toReview(
     tx,
     order,
@@ -197,7 +203,7 @@ export async function endHold(
   ending: { readonly take: boolean; readonly by: string; readonly reason: string },
 ): Promise<bigint> {
   const { review_hold_id: holdId, grant_id: grantId } = order
-  return holdId === null || grantId === null ? 0n : crediting.endGrantHold(tx, { holdId, grantId }, ending)
+  return holdId === null || grantId === null ? 0n : endGrantHold(tx, { holdId, grantId }, ending)
 }
 
 /** A reorganisation took a transfer away before it was credited: its hash stays a hint, and any matching transfer may pay. */
@@ -213,6 +219,15 @@ export async function orphan(tx: Tx, order: store.Order, now: Date): Promise<sto
     change: { tx_hash: null },
     data: { tx_hash: order.tx_hash },
   })
+}
+
+/** A registered hash is the payment of another purchase, on whatever rail: an operator decides. False: it is not. */
+export async function lose(tx: Tx, order: store.Order, txHash: string, now: Date): Promise<boolean> {
+  if (order.status !== 'confirming' || order.tx_hash !== null) return false
+  const takenBy = await crediting.holderOf(tx, { chainId: order.chain_id, txHash })
+  if (takenBy === undefined || takenBy === `order:${order.id}`) return false
+  const found = { reason: 'tx_already_used', txHash, receivedMicro: 0n, data: { taken_by: takenBy } } as const
+  return (await suspect(tx, order, found, now)) !== undefined
 }
 
 /** What ends a registered hash without a payment, and the attempt with the last of them. */

@@ -53,6 +53,7 @@ async function lookAt(deps: WatcherDeps, watched: WatchedChain, hash: Hash, head
     facts.map((each, index) => endingOf(watched, { hash, order, required, head }, each, index)),
   )
   await noteNonce(deps, order, hash, facts)
+  if (facts.every((each) => pays(watched, hash, order, each)) && (await isTaken(deps, hash, order))) return
   const [first] = endings
   if (!first || endings.some((ending) => ending?.event !== first.event)) return
   await deps.db.transaction().execute(async (tx) => {
@@ -61,6 +62,30 @@ async function lookAt(deps: WatcherDeps, watched: WatchedChain, hash: Hash, head
   })
 }
 
+/** Whether what one node shows is what the order asks for, paid by this transaction directly or not. */
+function pays(watched: WatchedChain, hash: Hash, order: orders.Order, facts: TransactionFacts): boolean {
+  const { kind } = directTransfer(facts, expectedOf(watched, hash, order))
+  return kind === 'direct' || kind === 'indirect'
+}
+
+/** A payment of the order that another purchase has got: the scan will never join it, so its review opens here. */
+async function isTaken(deps: WatcherDeps, hash: Hash, order: orders.Order): Promise<boolean> {
+  if (!(await orders.isBoundElsewhere(deps.db, order.chain_id, hash.tx_hash, order.id))) return false
+  return deps.db.transaction().execute(async (tx) => {
+    const locked = await orders.lock(tx, order.id)
+    return locked !== undefined && lifecycle.lose(tx, locked, hash.tx_hash, deps.clock.now())
+  })
+}
+
+const expectedOf = (watched: WatchedChain, hash: Hash, order: orders.Order) => ({
+  chainId: watched.chain.chainId,
+  txHash: hash.tx_hash,
+  token: order.token_address,
+  payer: order.payer_address,
+  recipient: order.recipient_address,
+  amount: order.amount_micro,
+})
+
 /** Whether one node says that no money comes from this hash any more. */
 async function endingOf(
   watched: WatchedChain,
@@ -68,14 +93,7 @@ async function endingOf(
   facts: TransactionFacts,
   nodeIndex: number,
 ): Promise<Ending | undefined> {
-  const verdict = directTransfer(facts, {
-    chainId: watched.chain.chainId,
-    txHash: hash.tx_hash,
-    token: order.token_address,
-    payer: order.payer_address,
-    recipient: order.recipient_address,
-    amount: order.amount_micro,
-  })
+  const verdict = directTransfer(facts, expectedOf(watched, hash, order))
   if (verdict.kind === 'failed')
     return isDeepEnough(required, verdict.block, head) ? { event: 'fail', why: 'failed' } : undefined
   if (verdict.kind === 'elsewhere') return elsewhere(watched, verdict, facts, { required, head })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { developmentAsset } from '../../../test/chain.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { orderOf, payerAccount, pendingOrder } from '../../../test/orders.ts'
+import { waitingX402 } from '../../../test/waiting-x402.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import * as lifecycle from '../orders/lifecycle.ts'
@@ -30,31 +31,8 @@ async function bothWaiting() {
   const payment = await database.db.transaction().execute(async (tx) => {
     const order = await orders.lock(tx, orderId)
     if (order) await lifecycle.see(tx, order, { txHash, attemptId: crypto.randomUUID() }, now)
-    return store.insert(tx, {
-      chain_id: BigInt(asset.chainId),
-      token_address: asset.tokenAddress,
-      payer: wallet,
-      nonce: hash(),
-      asset_id: asset.assetId,
-      recipient_address: asset.recipientAddress,
-      amount_micro: AMOUNT,
-      credit_micro: AMOUNT,
-      rate_ppm: 1_000_000n,
-      valid_after: 0n,
-      valid_before: 9_999_999_999n,
-      signature: `0x${'11'.repeat(65)}`,
-      x402_version: 2,
-      settler: 'payer',
-      account_id: accountId,
-      tx_hash: txHash,
-      log_position: 0,
-      block: 1n,
-      request_id: 'req_test',
-      created_at: now,
-      next_look_at: now,
-    })
+    return waitingX402(tx, asset, { wallet, accountId, txHash, amount: AMOUNT })
   })
-  if (!payment) throw new Error('the payment is new')
   return { orderId, payment, txHash }
 }
 

@@ -51,7 +51,11 @@ export async function readDelivery(
   const delivery = await store.find(deps.db, which)
   const event = delivery && (await store.eventOf(deps.db, delivery.event_id))
   if (!event) throw new Fault('webhook_delivery_not_found')
-  return { delivery, body: bodyOf(event), attempts: await store.attempts(deps.db, delivery.id, ATTEMPTS_SHOWN_MAX) }
+  return {
+    delivery,
+    body: bodyOf(event, which.accountId),
+    attempts: await store.attempts(deps.db, delivery.id, ATTEMPTS_SHOWN_MAX),
+  }
 }
 
 /** Sends a delivery once more, whatever became of it. Refuses with `webhook_delivery_not_found`, `webhook_disabled`. */
@@ -127,17 +131,21 @@ export interface TaskDelivery {
   readonly lastStatus: number | undefined
 }
 
-/** The delivery of a finished task to its own URL; undefined before it is finished, and when it has none. */
-export async function taskDelivery(
+/** The deliveries of finished tasks to their own URLs, by task id: without tasks that have none, or none yet. */
+export async function taskDeliveries(
   { db }: Pick<DeliveryDeps, 'db'>,
-  taskId: string,
-): Promise<TaskDelivery | undefined> {
-  const row = await store.ofTask(db, taskId)
-  if (!row) return undefined
-  return {
-    status: row.state === 'canceled' ? 'failed' : row.state,
-    attempts: row.attempts,
-    lastAttemptAt: row.last_attempt_at ?? undefined,
-    lastStatus: row.last_status ?? undefined,
-  }
+  taskIds: readonly string[],
+): Promise<Map<string, TaskDelivery>> {
+  const rows = taskIds.length === 0 ? [] : await store.ofTasks(db, taskIds)
+  return new Map(
+    rows.map((row) => [
+      row.task_id,
+      {
+        status: row.state === 'canceled' ? 'failed' : row.state,
+        attempts: row.attempts,
+        lastAttemptAt: row.last_attempt_at ?? undefined,
+        lastStatus: row.last_status ?? undefined,
+      },
+    ]),
+  )
 }

@@ -178,17 +178,19 @@ export async function insertTest(
   return delivery.id
 }
 
-/** The newest delivery of a task to the URL that came with it. */
-export async function ofTask(
+/** The newest deliveries of these tasks to their own URLs. */
+export async function ofTasks(
   db: Database,
-  taskId: string,
-): Promise<Pick<Delivery, 'state' | 'attempts' | 'last_attempt_at' | 'last_status'> | undefined> {
+  taskIds: readonly string[],
+): Promise<Array<Pick<Delivery, 'state' | 'attempts' | 'last_attempt_at' | 'last_status'> & { task_id: string }>> {
   return db
     .selectFrom('webhook_deliveries')
+    .distinctOn('object')
     .select(['state', 'attempts', 'last_attempt_at', 'last_status'])
-    .where('object', '=', `task:${taskId}`)
+    .select(sql<string>`substr(object, length('task:') + 1)`.as('task_id'))
+    .where('object', '=', sql<string>`any(${taskIds.map((id) => `task:${id}`)}::text[])`)
     .where('url', 'is not', null)
+    .orderBy('object')
     .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
+    .execute()
 }

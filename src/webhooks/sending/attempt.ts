@@ -50,7 +50,7 @@ export async function attempt(deps: AttemptDeps, claim: store.Claim, job: store.
 }
 
 async function send(deps: AttemptDeps, job: store.Job, at: Date): Promise<AttemptOutcome> {
-  const body = JSON.stringify(bodyOf(job))
+  const body = JSON.stringify(bodyOf(job, job.endpoint_account_id))
   const secrets = await secretsOf(deps, job, at)
   return judged(
     await deps.guarded.fetch({

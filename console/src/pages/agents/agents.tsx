@@ -60,6 +60,7 @@ export function Agents() {
 function AgentCard({ agent, ask }: { agent: Agent; ask: (asking: Asking) => void }) {
   return (
     <Card
+      repeated
       title={agent.label || `Agent ${agent.id}`}
       actions={
         agent.funding_paused ? <Badge tone="bad">Your money is stopped</Badge> : <Badge tone="good">Active</Badge>

@@ -6,6 +6,7 @@ import { Badge, ButtonLink, Card, CodeBlock, Credits, Notice, PageHead, Table, T
 import { Answer } from '../../ui/query.tsx'
 import { Checklist } from './checklist.tsx'
 import { Pace } from './pace.tsx'
+import { WaitingSettlements } from './waiting.tsx'
 
 type Balance = Reply<'/v1/credits/balance', 'get'>
 
@@ -40,6 +41,7 @@ export function Home() {
               </Notice>
             ) : null}
             <OpenOrders />
+            <WaitingSettlements />
             <Figures data={data} />
             {data.budget ? <BindingBudget budget={data.budget} /> : null}
             <Pace availableMicro={data.available_micro} />

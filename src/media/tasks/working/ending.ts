@@ -1,6 +1,7 @@
 import { heldCall } from '../../../billing/calls/lifecycle.ts'
 import type { Microcredits } from '../../../kernel/money.ts'
 import type { TaskDeps } from '../deps.ts'
+import { taskIdOf } from '../ids.ts'
 import { costOf, readPrice } from '../price.ts'
 import { presented } from '../result.ts'
 import type { WorkEnd } from '../runner.ts'
@@ -8,6 +9,8 @@ import { table } from '../states.ts'
 import { lock, read, type TaskRow } from '../store.ts'
 import { finishedPayload } from '../view.ts'
 import * as store from './store.ts'
+
+const ID_LENGTH_MAX = 200
 
 /** Where the news of an end comes from, and what it means for the task. */
 export type EndEvent = 'succeed' | 'fail' | 'withdraw' | 'give_up'
@@ -35,6 +38,19 @@ export function endOf(task: TaskRow, end: WorkEnd): { event: EndEvent; end: stor
     },
   }
 }
+
+/** What the provider's own record of the work can be found by: ids alone. */
+export const evidenceOf = (
+  { id }: TaskRow,
+  attempt: store.AttemptRow | undefined,
+): Record<string, string | undefined> => ({
+  task_id: taskIdOf(id),
+  provider: attempt?.provider,
+  model: attempt?.model,
+  // what it knows the work by, and what we named it
+  provider_job_id: attempt?.provider_job_id?.slice(0, ID_LENGTH_MAX),
+  attempt_id: attempt?.id,
+})
 
 /** Ends a task, unless it was ended before: the first end counts. Then settles it. */
 export async function conclude(
@@ -64,7 +80,11 @@ export async function conclude(
 export async function settle(deps: TaskDeps, task: TaskRow): Promise<void> {
   const call = heldCall(deps.ledger, task.hold_id)
   const cost = task.end_micro
-  if (cost === null) await call.unknown(task.error_message ?? 'what the work cost is not known')
+  if (cost === null)
+    await call.unknown(
+      task.error_message ?? 'what the work cost is not known',
+      evidenceOf(task, await store.newestAttempt(deps.db, task.id)),
+    )
   else if (task.end_state !== 'success' && cost === 0n) await call.release()
   else
     await call.capture({

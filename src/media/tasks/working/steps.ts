@@ -3,7 +3,7 @@ import type { TaskDeps } from '../deps.ts'
 import type { Asked, Begun, Place, Standing, TaskRunner } from '../runner.ts'
 import { isFinal, table } from '../states.ts'
 import { lock, type TaskRow } from '../store.ts'
-import { conclude, endOf, settle } from './ending.ts'
+import { conclude, endOf, evidenceOf, settle } from './ending.ts'
 import type { AttemptRow, Claimed } from './store.ts'
 import * as store from './store.ts'
 import { sweepUnheld } from './unheld.ts'
@@ -165,15 +165,20 @@ async function begun(deps: TaskDeps, underway: Underway, answer: Begun): Promise
 }
 
 /** The submission may or may not have begun the work, and nobody can be asked: what it costs is unknown, which is not nothing. */
-async function lost(deps: TaskDeps, { task, attempt }: Underway, reason: string): Promise<DueInMs> {
-  await markUnknown(deps, task, `the submission to ${attempt.provider} was lost: ${reason}`)
+async function lost(deps: TaskDeps, underway: Underway, reason: string): Promise<DueInMs> {
+  const { attempt } = underway
+  await markUnknown(deps, underway, `the submission to ${attempt.provider} was lost: ${reason}`)
   await store.moveAttempt(deps.db, attempt.id, ['intended'], { state: 'lost', message: reason })
   return deps.pace.latePollMs
 }
 
-async function markUnknown(deps: TaskDeps, task: TaskRow, reason: string): Promise<void> {
+async function markUnknown(
+  deps: TaskDeps,
+  { task, attempt }: Pick<Underway, 'task' | 'attempt'>,
+  reason: string,
+): Promise<void> {
   if (task.unknown_at !== null) return
-  await heldCall(deps.ledger, task.hold_id).unknown(reason)
+  await heldCall(deps.ledger, task.hold_id).unknown(reason, evidenceOf(task, attempt))
   await store.show(deps.db, task.id, { unknown: true })
   deps.waiting.moved(task.id)
 }
@@ -233,7 +238,7 @@ export async function stand(deps: TaskDeps, underway: Underway, standing: Standi
     case 'unreachable':
       return (await outOfPatience(deps, underway)) ?? deps.pace.pollMs
     case 'missing':
-      await markUnknown(deps, task, `${attempt.provider} knows no more of the work that it had accepted`)
+      await markUnknown(deps, underway, `${attempt.provider} knows no more of the work that it had accepted`)
       return (await outOfPatience(deps, { ...underway, task })) ?? deps.pace.latePollMs
     default:
       await conclude(deps, task.id, (current) => endOf(current, standing), attempt.id)
@@ -249,7 +254,11 @@ export async function stand(deps: TaskDeps, underway: Underway, standing: Standi
 async function outOfPatience(deps: TaskDeps, { task, attempt, now }: Underway): Promise<DueInMs | undefined> {
   if (task.unknown_at === null) {
     if (now.getTime() - attempt.submitted_at.getTime() <= task.timeout_ms) return undefined
-    await markUnknown(deps, task, `${attempt.provider} did not finish in ${task.timeout_ms / 1000} seconds`)
+    await markUnknown(
+      deps,
+      { task, attempt },
+      `${attempt.provider} did not finish in ${task.timeout_ms / 1000} seconds`,
+    )
     return deps.pace.latePollMs
   }
   const isDecided = (await store.holdStanding(deps.db, task.hold_id)) === 'ended'
@@ -280,7 +289,7 @@ const pollIn = (deps: TaskDeps, ms: number | undefined): DueInMs =>
 /** The configuration knows no such runner any more: what was never begun fails, the rest waits for an operator. */
 async function withoutRunner(deps: TaskDeps, task: TaskRow, attempt: AttemptRow | undefined): Promise<DueInMs> {
   if (attempt && attempt.state !== 'refused') {
-    await markUnknown(deps, task, `nobody here does the work of ${task.runner} any more`)
+    await markUnknown(deps, { task, attempt }, `nobody here does the work of ${task.runner} any more`)
     return deps.pace.latePollMs
   }
   await refusedByAll(deps, task, attempt)

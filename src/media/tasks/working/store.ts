@@ -235,15 +235,23 @@ export async function complete(tx: Tx, id: string): Promise<TaskRow | undefined>
   return done
 }
 
-/** Tells the world later that a task has ended (task.finished). */
+/** Tells the world later that a task has ended (task.finished), and the owner whose Credits were held for it. */
 export async function tell(tx: Tx, task: TaskRow, payload: object): Promise<void> {
+  const owner = await tx
+    .selectFrom('hold_allocations')
+    .select('payer_account_id')
+    .where('hold_id', '=', task.hold_id)
+    .where('payer_account_id', '<>', task.account_id)
+    .limit(1)
+    .executeTakeFirst()
+  const told = owner ? { ...payload, owner_account_id: Number(owner.payer_account_id) } : payload
   const { id } = await tx
     .insertInto('outbox')
     .values({
       event: 'task.finished',
       account_id: task.account_id,
       object_id: taskIdOf(task.id),
-      payload: JSON.stringify(payload),
+      payload: JSON.stringify(told),
     })
     .returning('id')
     .executeTakeFirstOrThrow()

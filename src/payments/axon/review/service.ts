@@ -6,6 +6,7 @@ import { Fault } from '../../../kernel/errors.ts'
 import { agreement } from '../../orders/review/agreement.ts'
 import { actorOf, type Decided, type Decision, termsOf } from '../../orders/review/decision.ts'
 import { creditFor } from '../amounts.ts'
+import { NO_FACTS } from '../moves.ts'
 import { advance } from '../states.ts'
 import * as claims from '../store.ts'
 import * as store from './store.ts'
@@ -28,10 +29,6 @@ export async function decideClaim(deps: ReviewDeps, id: bigint, decision: Decisi
     if (!claim) throw new Fault('order_not_found', { message: `There is no native payment ${id}.` })
     const now = deps.clock.now()
     const to = advance(claim.status, `operator_${decision.action}`)
-    if (claim.grant_id !== null && decision.action !== 'credit')
-      throw new Fault('order_completed', {
-        message: `The Credits of payment ${id} were given before its block was lost. Use credit to leave them with the account.`,
-      })
     const value = claim.credited_micro ?? (await worthOf(tx, claim, decision))
     const terms = termsOf(decision, value)
     const proposal = await store.newestProposal(tx, id)
@@ -55,17 +52,20 @@ export async function decideClaim(deps: ReviewDeps, id: bigint, decision: Decisi
       return { outcome: 'proposed', creditMicro: value, until: agreed.until }
     }
     const data = { ...terms, reason: decision.reason, ...(agreed.proposedBy ? { proposed_by: agreed.proposedBy } : {}) }
-    await resolve(tx, claim, { decision, to, value, data, now })
-    return { outcome: 'done', creditMicro: value }
+    const taken = await resolve(tx, claim, { decision, to, value, data, now })
+    return { outcome: 'done', creditMicro: value, ...(taken === undefined ? {} : { takenMicro: taken }) }
   })
 }
 
+/** What an agreed decision does: Credits, the claim, the notice, the audit log. Gives what was taken back. */
 async function resolve(
   tx: Tx,
   claim: claims.Claim,
   agreed: { decision: Decision; to: ReturnType<typeof advance>; value: bigint; data: JsonObject; now: Date },
-): Promise<void> {
-  const { decision, to, value, data, now } = agreed
+): Promise<bigint | undefined> {
+  const { decision, to, value, now } = agreed
+  const taken = claim.grant_id === null ? undefined : await takenBack(tx, claim, decision)
+  const data = { ...agreed.data, ...(taken === undefined ? {} : { taken_micro: String(taken) }) }
   const credits = decision.action === 'credit' && claim.grant_id === null
   const grantId = credits ? await credited(tx, claim, decision, value) : claim.grant_id
   const moved = await claims.move(tx, claim, {
@@ -74,10 +74,14 @@ async function resolve(
     actor: actorOf(decision),
     at: now,
     data,
-    change:
-      to === 'completed'
+    change: {
+      review_hold_id: null,
+      ...(to === 'completed'
         ? { grant_id: grantId, credited_micro: value, completed_at: claim.completed_at ?? now, reason: null }
-        : { final: true },
+        : { final: true }),
+      // what is decided for good must not be undone again by the block that was lost
+      ...(claim.grant_id === null ? {} : NO_FACTS),
+    },
   })
   if (credits) await claims.tell(tx, 'payment.credited', moved, now)
   await recordAction(tx, {
@@ -87,6 +91,17 @@ async function resolve(
     after: data,
     reason: decision.reason,
   })
+  return taken
+}
+
+/**
+ * The Credits of a claim were given before its block was lost. `credit` leaves them with the account; without it what
+ * is still held of them is taken back, and what was spent meanwhile is the operator's loss.
+ */
+async function takenBack(tx: Tx, claim: claims.Claim, decision: Decision): Promise<bigint | undefined> {
+  const take = decision.action !== 'credit'
+  const taken = await claims.endHold(tx, claim, { take, by: actorOf(decision), reason: decision.reason })
+  return take ? taken : undefined
 }
 
 async function credited(tx: Tx, claim: claims.Claim, decision: Decision, creditMicro: bigint): Promise<bigint> {

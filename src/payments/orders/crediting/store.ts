@@ -40,7 +40,7 @@ export interface Receipt {
 }
 
 /**
- * Gives the Credits of an order for one transfer. `taken`: another purchase has that transfer, on whatever rail;
+ * Gives the Credits of an order for one transfer. `taken`: another purchase has that transfer, on whatever rail, `takenBy`;
  * `paid_before`: this order got its Credits for another transfer. Nothing is given then.
  */
 export async function grantForReceipt(
@@ -56,44 +56,30 @@ export async function grantForReceipt(
 ): Promise<{
   readonly outcome: 'granted' | 'repeated' | 'taken' | 'paid_before'
   readonly grantId: bigint
+  readonly takenBy: string | null
 }> {
   const { rows } = await sql<{
     outcome: 'granted' | 'repeated' | 'taken' | 'paid_before'
     grant_id: bigint
+    taken_by: string | null
   }>`
-    select outcome, grant_id from ledger_grant_receipt(${receipt.chainId}, ${receipt.txHash}, ${receipt.logPosition},
+    select outcome, grant_id, taken_by from ledger_grant_receipt(${receipt.chainId}, ${receipt.txHash}, ${receipt.logPosition},
       ${grant.source}, ${grant.sourceId}, ${grant.accountId}, ${grant.amountMicro}, ${grant.reason})`.execute(tx)
   const row = rows[0]
   assert(row, 'the ledger answered nothing to a receipt')
-  return { outcome: row.outcome, grantId: row.grant_id }
+  return { outcome: row.outcome, grantId: row.grant_id, takenBy: row.taken_by }
 }
 
-/**
- * Sets aside what the account still has of a grant whose payment is in doubt: at most what was given, at most what is
- * available. Nobody can spend it until `endGrantHold`. `holdId` is null when there was nothing left.
- */
-export async function holdGrant(
+/** Who got Credits for a transaction, as `rail:id`, when nothing of it is left that an order could still be joined to. */
+export async function holderOf(
   tx: Tx,
-  grantId: bigint,
-): Promise<{ readonly holdId: bigint | null; readonly heldMicro: bigint }> {
-  const { rows } = await sql<{
-    hold_id: bigint | null
-    held_micro: bigint
-  }>`select hold_id, held_micro from ledger_hold_grant(${grantId})`.execute(tx)
-  const row = rows[0]
-  assert(row, 'the ledger answered nothing to a hold of a grant')
-  return { holdId: row.hold_id, heldMicro: row.held_micro }
-}
-
-/** Gives back what `holdGrant` set aside, or takes it from its account for good. Gives what was taken, in microcredits. */
-export async function endGrantHold(
-  tx: Tx,
-  hold: { readonly holdId: bigint; readonly grantId: bigint },
-  ending: { readonly take: boolean; readonly by: string; readonly reason: string },
-): Promise<bigint> {
-  const { rows } = await sql<{ taken: bigint }>`
-    select ledger_end_grant_hold(${hold.holdId}, ${hold.grantId}, ${ending.take}, ${ending.by}, ${ending.reason}) as taken`.execute(
-    tx,
-  )
-  return rows[0]?.taken ?? 0n
+  { chainId, txHash }: Pick<Receipt, 'chainId' | 'txHash'>,
+): Promise<string | undefined> {
+  const { rows } = await sql<{ holder: string }>`
+    select g.source || ':' || g.source_id as holder
+    from chain_receipts r join credit_grants g on g.id = r.grant_id
+    where r.chain_id = ${chainId} and r.tx_hash = ${txHash} and not exists (
+      select from chain_transfers t where t.chain_id = r.chain_id and t.tx_hash = r.tx_hash and t.state in ('seen', 'matched'))
+    order by r.log_position limit 1`.execute(tx)
+  return rows[0]?.holder
 }

@@ -13,7 +13,7 @@ import {
 import { systemRandom } from '../../../kernel/random.ts'
 import { tell } from '../../../payments/orders/crediting/store.ts'
 import type { Order } from '../../../payments/orders/store.ts'
-import { taskDelivery } from '../../deliveries/service.ts'
+import { taskDeliveries } from '../../deliveries/service.ts'
 import { rotateSecret, rotateTaskSecret } from '../../endpoints/service.ts'
 import { eventTypes } from '../../event-types.ts'
 import { forgetOld } from './service.ts'
@@ -150,11 +150,15 @@ test("a finished task is told at its own URL too, signed with the account's secr
   const url = `${receiver.url}/callback?token=t`
   setting.start()
   const payload = { task_id: 'task_1', status: 'success', anything: { goes: true }, webhook_url: url }
-  expect(await taskDelivery(database, 'task_1')).toBeUndefined()
+  expect((await taskDeliveries(database, ['task_1'])).get('task_1')).toBeUndefined()
   receiver.behaviour = answering(500)
   const eventId = await setting.tell(accountId, 'task_1', payload, 'task.finished')
   await setting.settled()
-  expect(await taskDelivery(database, 'task_1')).toMatchObject({ status: 'pending', attempts: 1, lastStatus: 500 })
+  expect((await taskDeliveries(database, ['task_1'])).get('task_1')).toMatchObject({
+    status: 'pending',
+    attempts: 1,
+    lastStatus: 500,
+  })
   const { secret } = await rotateTaskSecret(deps(), { accountId, requestId: 'req_1' }, 3600)
   receiver.behaviour = answering(200)
   const [host] = await database.sql<{ id: string }>(`select id from webhook_endpoints where account_id = $1`, [
@@ -167,7 +171,11 @@ test("a finished task is told at its own URL too, signed with the account's secr
   expect(receiver.got.map(({ path }) => path)).toEqual(['/callback?token=t', '/callback?token=t'])
   expect(verified(receiver.got[1] as Receiver['got'][0], secret)).toMatchObject({ type: 'task.finished', data: task })
   expect(receiver.got[1]?.text).not.toContain('webhook_url')
-  expect(await taskDelivery(database, 'task_1')).toMatchObject({ status: 'delivered', attempts: 2, lastStatus: 200 })
+  expect((await taskDeliveries(database, ['task_1'])).get('task_1')).toMatchObject({
+    status: 'delivered',
+    attempts: 2,
+    lastStatus: 200,
+  })
   expect(setting.troubles).toEqual([])
 })
 
@@ -178,8 +186,8 @@ test('the URL of a task that is gone ends its own delivery alone', async () => {
   for (const path of ['/gone', '/there'])
     await setting.tell(accountId, `task${path}`, { webhook_url: receiver.url + path }, 'task.finished')
   await setting.settled()
-  expect(await taskDelivery(database, 'task/gone')).toMatchObject({ status: 'failed' })
-  expect(await taskDelivery(database, 'task/there')).toMatchObject({ status: 'delivered' })
+  expect((await taskDeliveries(database, ['task/gone'])).get('task/gone')).toMatchObject({ status: 'failed' })
+  expect((await taskDeliveries(database, ['task/there'])).get('task/there')).toMatchObject({ status: 'delivered' })
   expect(setting.disabled).toEqual([])
 })
 

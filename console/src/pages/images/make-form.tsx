@@ -1,0 +1,150 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { fromMicro } from '../../ui/format.ts'
+import { Button, Card, CodeBlock, Credits, ErrorCard, Field } from '../../ui/parts.tsx'
+import { type Model, variantsOf } from './price.ts'
+
+const COUNTS = [1, 2, 3, 4]
+
+/** What a picture is made of; its price stands on the button. */
+export function MakeForm({
+  models,
+  prompt,
+  onPrompt,
+}: {
+  models: readonly Model[]
+  prompt: string
+  onPrompt: (prompt: string) => void
+}) {
+  const [modelId, setModelId] = useState('')
+  const [variantAt, setVariantAt] = useState(0)
+  const [n, setN] = useState(1)
+  const model = models.find(({ id }) => id === modelId) ?? models[0]
+  const variants = model ? variantsOf(model) : []
+  const variant = variants[variantAt] ?? variants[0]
+  const body = { model: model?.id, prompt: prompt.trim(), n, ...variant?.fields }
+  const make = useMake(body)
+  const price = (variant?.unitMicro ?? 0) * n
+  return (
+    <Card title="A new picture">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          make.mutate()
+        }}
+      >
+        <Field label="What it shows">
+          {(ids) => (
+            <textarea
+              {...ids}
+              className="input"
+              required
+              maxLength={4000}
+              value={prompt}
+              onChange={(event) => onPrompt(event.target.value)}
+            />
+          )}
+        </Field>
+        <div className="grid-cards">
+          <Choice
+            label="Model"
+            value={model?.id ?? ''}
+            onChange={(id) => {
+              setModelId(id)
+              setVariantAt(0)
+            }}
+            options={models.map(({ id, name }) => [id, name || id])}
+          />
+          {variants.length > 1 ? (
+            <Choice
+              label="Kind"
+              value={String(variantAt)}
+              onChange={(at) => setVariantAt(Number(at))}
+              options={variants.map(({ words, unitMicro }, at) => [
+                String(at),
+                `${words}, ${fromMicro(unitMicro)} Credits`,
+              ])}
+            />
+          ) : null}
+          <Choice
+            label="How many"
+            value={String(n)}
+            onChange={(many) => setN(Number(many))}
+            options={COUNTS.map((many) => [String(many), String(many)])}
+          />
+        </div>
+        {make.error ? <ErrorCard error={make.error} /> : null}
+        <div className="row">
+          <Button type="submit" kind="primary" busy={make.isPending}>
+            Make it for {fromMicro(price)} Credits
+          </Button>
+          <span className="quiet small">
+            {n > 1 ? (
+              <>
+                <Credits micro={variant?.unitMicro ?? 0} /> a picture.{' '}
+              </>
+            ) : null}
+            A picture that is not made costs nothing, unless the provider charges for it.
+          </span>
+        </div>
+      </form>
+      <details>
+        <summary>The same from a terminal</summary>
+        <CodeBlock what="the request as curl" text={asCurl(body)} />
+      </details>
+    </Card>
+  )
+}
+
+/** Sends the request. Its key stays the same until it was answered: whoever clicks again after a failure pays once. */
+function useMake(body: object) {
+  const queries = useQueryClient()
+  const sent = useRef({ text: '', key: '' })
+  return useMutation({
+    mutationFn: () => {
+      const text = JSON.stringify(body)
+      if (sent.current.text !== text) sent.current = { text, key: newKey() }
+      return api('/v1/images/generations', { method: 'POST', body, headers: { 'idempotency-key': sent.current.key } })
+    },
+    onSuccess: async () => {
+      sent.current = { text: '', key: '' }
+      await Promise.all(['/v1/tasks', 'balance'].map((key) => queries.invalidateQueries({ queryKey: [key] })))
+    },
+  })
+}
+
+const newKey = (): string => crypto.getRandomValues(new BigUint64Array(2)).join('-')
+
+const asCurl = (body: object): string =>
+  `curl -s ${location.origin}/v1/images/generations \\
+  -H "authorization: Bearer $FAREBOX_API_KEY" \\
+  -H 'content-type: application/json' \\
+  -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`
+
+function Choice({
+  label,
+  value,
+  onChange,
+  options,
+}: {
+  label: string
+  value: string
+  onChange: (value: string) => void
+  options: ReadonlyArray<readonly [value: string, words: string]>
+}) {
+  return (
+    <Field label={label}>
+      {(ids) => (
+        <select {...ids} className="input" value={value} onChange={(event) => onChange(event.target.value)}>
+          {options.map(([option, words]) => (
+            <option key={option} value={option}>
+              {words}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}

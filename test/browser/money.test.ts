@@ -1,0 +1,153 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { costsMore, failedAfterCharge, unknownCost } from './seed.ts'
+import { accessibilityProblems, type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
+
+// a browser, a server, a chain and the operator's commands share what cores there are
+vi.setConfig({ testTimeout: 180_000 })
+const PATIENT = { timeout: 30_000 }
+
+let world: BrowserWorld
+beforeAll(async () => {
+  world = await startBrowserWorld()
+}, 120_000)
+afterAll(() => world?.stop())
+
+/** The owner, at a page of the console. */
+async function at(path: string): Promise<{ visitor: Visitor; page: Page }> {
+  const visitor = await world.visitor()
+  const page = await visitor.tab()
+  await visitor.signIn(page)
+  await page.goto(path)
+  return { visitor, page }
+}
+
+/** What the head of the page says is available, in microcredits. */
+async function availableMicro(page: Page): Promise<bigint> {
+  const title = await page.getByRole('banner').locator('[title$="microcredits"]').getAttribute('title')
+  return BigInt(title?.split(' ')[0] ?? '')
+}
+
+const settlementOf = (page: Page, requestId: string) => page.getByRole('article').filter({ hasText: requestId })
+
+test('a call of unknown cost is amber in Settlements, found from Home, and can be authorized by nobody', async () => {
+  const requestId = await unknownCost(world)
+  const { visitor, page } = await at('/console')
+  await page.getByText(/waits? for (its|their) settlement/).waitFor()
+  await page.getByRole('link', { name: 'See settlements' }).click()
+  const item = settlementOf(page, requestId)
+  await item.getByText('Cost unknown, not free').waitFor()
+  expect(await item.locator('.notice').getAttribute('data-tone')).toBe('warn')
+  expect(await item.getByText('Quote the request id to support').count()).toBe(1)
+  expect(await item.getByRole('button', { name: 'Authorize' }).count()).toBe(0)
+  expect(await accessibilityProblems(page)).toEqual([])
+  expect(visitor.complaints).toEqual([])
+})
+
+test('what a call cost above its hold is paid by a click, once there is enough, after saying who pays what', async () => {
+  const requestId = await unknownCost(world)
+  await costsMore(world, requestId, 1_500_000_000)
+  const { visitor, page } = await at('/console/settlements')
+  const item = settlementOf(page, requestId)
+  await item.getByText('has too few Credits now').waitFor()
+  expect(await item.getByRole('button', { name: 'Authorize' }).count()).toBe(0)
+  const owner = world.development.owner.account_id
+  await world.operator('credits', 'grant', String(owner), '1000', '--reason', 'to settle it')
+  await page.reload()
+  await item.getByRole('button', { name: 'Authorize' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('1,499.999967').first().waitFor()
+  expect(await dialog.getByRole('listitem').textContent()).toBe(
+    `1,499.999967 Credits by account ${owner}, which is yours`,
+  )
+  expect(await accessibilityProblems(page)).toEqual([])
+  await dialog.getByRole('button', { name: /^Pay / }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByLabel('Show').selectOption('all')
+  await item.getByText('Settled').waitFor()
+  expect(visitor.complaints).toEqual([])
+})
+
+test('a failed call that was charged is refunded from Requests, and the balance moves back', async () => {
+  const { visitor, page } = await at('/console/requests?status=failed')
+  await page.getByText('No calls here').waitFor()
+  const before = await availableMicro(page)
+  await failedAfterCharge(world, 'owner')
+  await page.reload()
+  const refund = page.getByRole('button', { name: /^Refund call/ })
+  await refund.waitFor()
+  await expect.poll(() => availableMicro(page), PATIENT).toBe(before - 20_000n)
+  await refund.click()
+  await page.getByLabel('Why').fill('no picture came')
+  expect(await accessibilityProblems(page)).toEqual([])
+  await page.getByRole('button', { name: 'Ask for the refund' }).click()
+  await page.getByText('The Credits are back').waitFor()
+  await page.getByText(`to account ${world.development.owner.account_id}`).waitFor()
+  await page.getByRole('button', { name: 'Close' }).click()
+  await page.getByText('It was refunded.').waitFor()
+  await expect.poll(() => availableMicro(page), PATIENT).toBe(before)
+  expect(visitor.complaints).toEqual([])
+})
+
+test('a picture is made for the price on the button, and is in the gallery, loaded, until it is said to go', async () => {
+  const { visitor, page } = await at('/console/images')
+  await page
+    .getByRole('button', { name: 'A lighthouse at night' })
+    .or(page.getByLabel('What it shows'))
+    .first()
+    .waitFor()
+  await page.getByLabel('What it shows').fill('A fox in the snow')
+  await page.getByLabel('Kind').selectOption({ label: '2K, 0.04 Credits' })
+  await page.getByRole('button', { name: 'Make it for 0.04 Credits' }).waitFor()
+  await page.getByLabel('Kind').selectOption({ label: 'Ordinary, 0.02 Credits' })
+  await page.getByRole('button', { name: 'Make it for 0.02 Credits' }).click()
+  const picture = page.getByRole('img', { name: 'A fox in the snow' })
+  await picture.waitFor()
+  await expect.poll(() => picture.evaluate((image) => Reflect.get(image, 'naturalWidth')), PATIENT).toBe(1024)
+  await page.getByText('Kept until').waitFor()
+  await page.getByRole('article', { name: 'A fox in the snow' }).getByText('0.02 Credits charged.').waitFor()
+  const download = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Download' }).click()
+  expect((await download).suggestedFilename()).toMatch(/\.png$/)
+  expect(await accessibilityProblems(page)).toEqual([])
+  expect(visitor.complaints).toEqual([])
+})
+
+test('an endpoint is made, its secret shown once verifies a test, and the log sends it again', async () => {
+  const received: Array<{ body: string; headers: Record<string, string> }> = []
+  const receiver = createServer(async (request, response) => {
+    const pieces: Buffer[] = []
+    for await (const piece of request) pieces.push(piece)
+    received.push({ body: Buffer.concat(pieces).toString(), headers: request.headers as Record<string, string> })
+    response.writeHead(204).end()
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  try {
+    const { visitor, page } = await at('/console/webhooks')
+    await page.getByRole('button', { name: 'New endpoint' }).click()
+    await page.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`)
+    await page.getByLabel('Description').fill('My server')
+    await page.getByLabel('task.finished').check()
+    expect(await accessibilityProblems(page)).toEqual([])
+    await page.getByRole('button', { name: 'Create endpoint' }).click()
+    const secret = await page.getByLabel('signing secret', { exact: true }).locator('code').textContent()
+    expect(await page.getByRole('button', { name: 'Close' }).isDisabled()).toBe(true)
+    await page.getByLabel('I have stored it').check()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByRole('table').getByText('Delivered').waitFor()
+    expect(received).toHaveLength(1)
+    const [{ body, headers } = { body: '', headers: {} }] = received
+    expect(new Webhook(secret ?? '').verify(body, headers)).toMatchObject({ type: 'webhook.test' })
+    await page.getByRole('button', { name: /^Send again: delivery/ }).click()
+    await expect.poll(() => received.length, PATIENT).toBe(2)
+    expect(await page.textContent('body')).not.toContain(secret)
+    expect(visitor.complaints).toEqual([])
+  } finally {
+    receiver.close()
+  }
+})

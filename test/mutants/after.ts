@@ -1,0 +1,226 @@
+import type { Mutant } from './mutant.ts'
+
+const MODEL = 'test/model/model.test.ts'
+const EXPIRY = 'src/ledger/expiry.test.ts'
+const AUTHORIZE = 'src/billing/settlements/authorize.test.ts'
+const REFUNDS = 'src/billing/refunds'
+const REVIEW = 'src/payments/orders/review/review.test.ts'
+
+/** What comes before and after calls: grants, authorizations, refunds, reviews. */
+export const afterMutants: readonly Mutant[] = [
+  {
+    file: '05_ledger_grant.sql',
+    text: '  if found then',
+    replacement: '  if false then',
+    why: 'a repeated grant is an error instead of the first one',
+    first: 'src/ledger/ledger.test.ts',
+  },
+  {
+    file: '05_ledger_grant.sql',
+    text: 'and g.source_id = grant_source_id;',
+    replacement: ';',
+    why: 'a second grant of any source is taken for a repeat, and is not given',
+    first: MODEL,
+  },
+  {
+    file: '07_ledger_receipt.sql',
+    text: 'if given.repeated then',
+    replacement: 'if false then',
+    why: 'a purchase that was paid before is recorded with a second transfer',
+    first: 'test/races/locks.test.ts',
+  },
+  {
+    file: '07_ledger_receipt.sql',
+    text: 'if holder.source = grant_source and holder.source_id = grant_source_id then',
+    replacement: 'if holder.source = grant_source then',
+    why: 'a transfer that paid another order counts as the payment of this one',
+    first: 'test/races/locks.test.ts',
+  },
+  {
+    file: '08_ledger_authorize.sql',
+    text: 'if account_available_micro(part.payer_account_id) < part.part_micro then',
+    replacement: 'if account_available_micro(part.payer_account_id) <= part.part_micro then',
+    why: 'a payer that has just its part cannot settle',
+    first: 'test/races/settling.test.ts',
+  },
+  {
+    file: '08_ledger_authorize.sql',
+    text: `account_available_micro(part.payer_account_id);
+      return;
+    end if;`,
+    replacement: `account_available_micro(part.payer_account_id);
+    end if;`,
+    why: 'an authorization is not all or nothing: who can pays, though another cannot',
+    first: AUTHORIZE,
+  },
+  {
+    file: '08_ledger_authorize.sql',
+    text: 'where a.hold_id = hold and not a.supplemental group by',
+    replacement: 'where a.hold_id = hold and a.n = 0 group by',
+    why: 'the first payer pays all of what is missing',
+    first: AUTHORIZE,
+  },
+  {
+    file: '08_ledger_authorize.sql',
+    text: '(div(missing::numeric * p.upto, p.total) - div(missing::numeric * (p.upto - p.reserved), p.total))::bigint',
+    replacement: 'div(missing::numeric * p.reserved, p.total)::bigint',
+    why: 'the parts of the payers do not make the sum',
+    first: AUTHORIZE,
+  },
+  {
+    file: '08_ledger_authorize.sql',
+    text: 'if part.part_micro > 0 then',
+    replacement: 'if part.part_micro >= 0 then',
+    why: 'a part of nothing is set aside',
+    first: AUTHORIZE,
+    harmless: 'a supplement of nothing writes nothing and adds nothing to the windows',
+  },
+  {
+    file: '08_ledger_authorize.sql',
+    text: 'if part.payer_account_id <> made.actor_account_id then',
+    replacement: 'if true then',
+    why: "what an Agent settles itself counts as spent of its owner's",
+    first: MODEL,
+  },
+  {
+    file: '08_ledger_authorize.sql',
+    text: 'perform ledger_hold_in_windows(made.key_budget_id, made.created_at, short.actual_micro - made.reserve_micro);',
+    replacement: '',
+    why: "what was settled is missing in its key's budget",
+    first: 'src/ledger/budgets.test.ts',
+  },
+  {
+    file: '08_ledger_authorize.sql',
+    text: "and f.flag = 'shortfall';",
+    replacement: ';',
+    why: 'a cost that nobody knows can be authorized',
+    first: AUTHORIZE,
+  },
+  {
+    file: '08_ledger_review_hold.sql',
+    text: 'least(given.amount_micro, account_available_micro(given.account_id))',
+    replacement: 'account_available_micro(given.account_id)',
+    why: 'the review of one payment holds Credits of others',
+    first: 'src/ledger/review.test.ts',
+  },
+  {
+    file: '08_ledger_review_hold.sql',
+    text: 'order by b.id <> given.bucket_id,',
+    replacement: 'order by',
+    why: 'the review of a payment holds other Credits than those that it gave',
+    first: 'src/ledger/review.test.ts',
+  },
+  {
+    file: '08_ledger_review_hold.sql',
+    text: 'ended_by, why) on conflict do nothing\n',
+    replacement: 'ended_by, why)\n',
+    why: 'a review that is ended twice is an error',
+    first: 'test/races/locks.test.ts',
+  },
+  {
+    file: '08_ledger_review_hold.sql',
+    text: '    if take then',
+    replacement: '    if false then',
+    why: 'Credits of a payment that was taken back are gone without a movement',
+    first: REVIEW,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'where p.used_before < actual group by',
+    replacement: 'where p.used_before <= actual group by',
+    why: 'a refund writes a movement of nothing',
+    first: REFUNDS,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'select a.*, sum(a.amount_micro) over (order by a.n) - a.amount_micro as used_before',
+    replacement: 'select a.*, sum(a.amount_micro) over (order by a.n desc) - a.amount_micro as used_before',
+    why: 'a refund goes to other buckets than those that the call was paid from',
+    first: REFUNDS,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'case when b.expires_at <= now() then now()',
+    replacement: 'case when b.expires_at < now() then now()',
+    why: 'what comes back at the very moment of expiry cannot be spent',
+    first: EXPIRY,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: "now() + interval '7 days'",
+    replacement: "now() + interval '6 days'",
+    why: 'what comes back to an expired bucket lives too short',
+    first: REFUNDS,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'closed_at = null,',
+    replacement: '',
+    why: 'what comes back to a bucket that was swept is never swept again',
+    first: REFUNDS,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'join buckets b on b.id = p.bucket_id where b.expires_at <= now()',
+    replacement: 'join buckets b on b.id = p.bucket_id where false',
+    why: 'what was left in an expired bucket lives on with what comes back',
+    first: REFUNDS,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'p where p.payer_account_id <> made.actor_account_id\n',
+    replacement: 'p\n',
+    why: "a refund of what an Agent paid itself frees its owner's budget",
+    first: MODEL,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'cross join budget_windows_at(made.created_at) at',
+    replacement: 'cross join budget_windows_at(now()) at',
+    why: 'a refund frees the budget of another day',
+    first: 'src/ledger/budgets.test.ts',
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: "if ended.hold_id is null or ended.outcome = 'success' or",
+    replacement: 'if ended.hold_id is null or',
+    why: 'a call that succeeded is refunded',
+    first: REFUNDS,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'elsif made.actor_account_id <> account then',
+    replacement: 'elsif false then',
+    why: "anybody refunds anybody's call",
+    first: REFUNDS,
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'verified := not exists (select from holds_without_allocations w where w.hold_id = call)\n    and ',
+    replacement: 'verified := ',
+    why: 'a call whose funding is not known is refunded without an operator',
+    first: REFUNDS,
+    harmless: 'a hold without allocations has none to add up to what it cost, so the next line finds it too',
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: 'if earlier is not null then',
+    replacement: 'if false then',
+    why: 'a refund in review is decided twice',
+    first: 'test/races/locks.test.ts',
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: "values (asked.account_id, 'refunded')\n    on conflict (account_id, kind) where expires_at is null do update set posted_micro = buckets.posted_micro",
+    replacement: "values (asked.account_id, 'refunded')",
+    why: 'the second refund that an operator approves for an account is an error',
+    first: 'test/races/locks.test.ts',
+  },
+  {
+    file: '10_ledger_refund.sql',
+    text: "if asked.is_verified then return 'not_in_review'; end if;",
+    replacement: '',
+    why: 'a refund that was given is given again by an operator',
+    first: 'src/ledger/review.test.ts',
+  },
+]
