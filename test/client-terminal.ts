@@ -56,6 +56,7 @@ export function openClientTerminal(server: string): {
         onStop: () => undefined,
         onReload: () => undefined,
         askToReload: () => undefined,
+        written: async () => undefined,
         write(text: string) {
           out += text
         },
