@@ -1,7 +1,10 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { text as textOf } from 'node:stream/consumers'
 import type { ProgramSurroundings } from './app/surroundings.ts'
+import { clientCommands } from './client-program/commands.ts'
 import { readTextFile } from './config/read-file.ts'
 import { startDevelopment } from './development/start.ts'
 import { systemClock } from './kernel/clock.ts'
@@ -83,10 +86,25 @@ async function readLine(): Promise<string> {
   return ''
 }
 
+/** The same; on a terminal nothing of it is seen. */
+async function readSecret(): Promise<string> {
+  if (!process.stdin.isTTY) return readLine()
+  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const lines = createInterface({ input: process.stdin, output: unseen, terminal: true })
+  lines.on('SIGINT', () => process.exit(130))
+  try {
+    for await (const line of lines) return line
+    return ''
+  } finally {
+    lines.close()
+  }
+}
+
 // whoever read our output has left: that is no reason to stop serving
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
 const developmentCommands: AddCommands = (program, around) => {
+  program.commandsGroup('For the operator, on the database:')
   program
     .command('dev')
     .description('start the development economy: PostgreSQL, an owner, an Agent and the server')
@@ -135,6 +153,13 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   verifyCommands,
   signingKeyCommands,
   x402Commands,
+  clientCommands({
+    stdinIsTerminal: process.stdin.isTTY === true,
+    stdoutIsTerminal: process.stdout.isTTY === true,
+    readLine,
+    readSecret,
+    readAll: () => textOf(process.stdin),
+  }),
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
 process.exit()

@@ -4,12 +4,12 @@ import { type Import, parseFile, type SourceFile, sourceFiles } from './source.t
 /** Rooms of src/ from the ground up. A file imports its own room or a lower floor, types included. */
 const floors: readonly (readonly string[])[] = [
   ['kernel'],
-  ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net'],
+  ['config', 'db', 'http', 'chains', 'providers', 'embedded', 'storage', 'net', 'terminal'],
   ['ledger', 'identity', 'limits'],
   ['billing'],
   ['payments', 'inference', 'media', 'capabilities', 'mcp', 'docs', 'webhooks', 'console'],
   ['app'],
-  ['operator', 'development'],
+  ['operator', 'client-program', 'development'],
   ['main'],
 ]
 

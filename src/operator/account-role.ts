@@ -2,10 +2,10 @@ import { Argument, type Command } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { AccountRole } from '../db/schema.ts'
 import { changeRole, type RoleRefusal } from '../identity/owners/operations.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson, withReason } from '../terminal/options.ts'
+import { print } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
-import { withJson, withReason } from './options.ts'
-import { print } from './output.ts'
 import { withDatabase } from './session.ts'
 
 const refusals: Record<RoleRefusal, string> = {
@@ -41,7 +41,7 @@ async function change(
     } as const
     const done = await db.transaction().execute((tx) => changeRole(tx, { accountId: id, role }, by))
     if ('refused' in done)
-      throw new OperatorFault(exitCodes.conflict, `Account ${id} was left as it is. ${refusals[done.refused]}`)
+      throw new ProgramFault(exitCodes.conflict, `Account ${id} was left as it is. ${refusals[done.refused]}`)
     const changed = done.before !== role
     print(around, options, {
       data: { account_id: id, role, changed },

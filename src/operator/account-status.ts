@@ -3,10 +3,10 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { AccountStatus } from '../db/schema.ts'
 import { setStatus } from '../identity/accounts/store.ts'
 import { recordAction } from '../identity/audit-log/service.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson, withReason } from '../terminal/options.ts'
+import { print } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
-import { withJson, withReason } from './options.ts'
-import { print } from './output.ts'
 import { withDatabase } from './session.ts'
 
 /** What a verb does to an account of each status: a new status, nothing because it is so already, or a refusal with what to do instead. */
@@ -60,7 +60,7 @@ async function change(
     const account = await findAccount(db, named)
     const step: Step = steps[verb][account.status]
     if (typeof step === 'object' && 'refused' in step)
-      throw new OperatorFault(exitCodes.conflict, `Account ${account.id} was left as it is. ${step.refused}`)
+      throw new ProgramFault(exitCodes.conflict, `Account ${account.id} was left as it is. ${step.refused}`)
     if (step !== 'already')
       await db.transaction().execute(async (tx) => {
         await setStatus(tx, account.id, step.to)

@@ -4,13 +4,13 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Database } from '../db/database.ts'
 import type { AccountType } from '../db/schema.ts'
 import { type AccountRow, accountOfWallet, find, insert } from '../identity/accounts/store.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseText, withJson } from '../terminal/options.ts'
+import { amount, fields, print, table, time } from '../terminal/output.ts'
 import { accountRoleCommand } from './account-role.ts'
 import { accountStatusCommands } from './account-status.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
 import { keyTable } from './key-table.ts'
-import { parseText, withJson } from './options.ts'
-import { amount, fields, print, table, time } from './output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 import * as store from './store/accounts.ts'
@@ -66,7 +66,7 @@ async function insertAccount(db: Database, wanted: NewAccount): Promise<bigint> 
   } catch (cause) {
     if (wanted.wallet === undefined || (cause as { code?: unknown }).code !== '23505') throw cause
     const holder = await accountOfWallet(db, wanted.wallet)
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.conflict,
       `That wallet belongs to account ${holder?.id}. See it by \`farebox account show ${holder?.id}\`.`,
       { cause },

@@ -3,9 +3,9 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { type Action, actions } from '../identity/audit-log/actions.ts'
 import { exported } from '../identity/audit-log/chain.ts'
 import { exportAuditLog, listAuditLog, type Verification, verifyAuditLog } from '../identity/audit-log/service.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { parseLimit, parseText, withJson } from './options.ts'
-import { print, table } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseLimit, parseText, withJson } from '../terminal/options.ts'
+import { print, table } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 
@@ -93,7 +93,7 @@ function addVerify(log: Command, around: ProgramSurroundings): void {
         },
       )
       if (broken)
-        throw new OperatorFault(
+        throw new ProgramFault(
           exitCodes.failed,
           'The audit log is not as it was written. Keep this output and the database as they are, and compare with a backup.',
         )

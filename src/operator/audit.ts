@@ -1,7 +1,7 @@
 import { auditLedger } from '../ledger/audit.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { withJson } from './options.ts'
-import { print, table } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson } from '../terminal/options.ts'
+import { print, table } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 
@@ -22,7 +22,7 @@ export const auditCommands: AddCommands = (program, around) => {
           : table(['CHECK', 'SUBJECT', 'EXPECTED', 'FOUND'], rows),
     })
     if (findings.length > 0) {
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.failed,
         `${findings.length} of the ledger's numbers differ. Stop granting and resolving, keep this output, and find the cause before anything is corrected.`,
       )

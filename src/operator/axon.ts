@@ -7,9 +7,9 @@ import { decideClaim } from '../payments/axon/review/service.ts'
 import * as store from '../payments/axon/review/store.ts'
 import { type Claim, find } from '../payments/axon/store.ts'
 import type { Action, Decided } from '../payments/orders/review/decision.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { parseCredits, parseId, parseLimit, withJson, withReason } from './options.ts'
-import { age, amount, fields, print, table, time } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseCredits, parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { aloneLimit, parseHash } from './review.ts'
 import { withDatabase } from './session.ts'
@@ -57,7 +57,7 @@ function claimId(named: string): bigint {
     return parseId(named.replace(/^axon:/, ''))
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error
-    throw new OperatorFault(exitCodes.usage, 'That is no payment: `farebox axon list` names them in its first column.')
+    throw new ProgramFault(exitCodes.usage, 'That is no payment: `farebox axon list` names them in its first column.')
   }
 }
 
@@ -91,7 +91,7 @@ async function list(around: ProgramSurroundings, options: { limit: number; json?
 async function show(around: ProgramSurroundings, id: bigint, options: { json?: boolean }): Promise<void> {
   await withDatabase(around, 'reading the payment', async ({ db }) => {
     const claim = await find(db, id)
-    if (!claim) throw new OperatorFault(exitCodes.failed, `There is no native payment ${id}.`)
+    if (!claim) throw new ProgramFault(exitCodes.failed, `There is no native payment ${id}.`)
     const events = await store.events(db, id, EVENTS_SHOWN_MAX)
     const happened = events.map((event) => [
       time(event.at),
@@ -135,7 +135,7 @@ async function decide(
       ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
       ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
     }).catch((error: unknown) => {
-      if (error instanceof Fault) throw new OperatorFault(exitCodes.conflict, error.message)
+      if (error instanceof Fault) throw new ProgramFault(exitCodes.conflict, error.message)
       throw error
     })
     print(around, options, { data: { claim: id, action, ...decided }, text: said(action, id, decided) })

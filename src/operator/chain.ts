@@ -4,9 +4,9 @@ import { assets } from '../chains/assets.ts'
 import { NodesDisagree, NodeUnavailable } from '../chains/chain.ts'
 import { RewindRefused, rewindTo } from '../payments/watcher/repair/service.ts'
 import * as store from '../payments/watcher/repair/store.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { withJson, withReason } from './options.ts'
-import { age, fields, print, table, time } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson, withReason } from '../terminal/options.ts'
+import { age, fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 import { watchedChain } from './watched-chain.ts'
@@ -60,8 +60,7 @@ async function show(around: ProgramSurroundings, named: string, options: { json?
   const chainId = parseChain(named)
   await withDatabase(around, 'reading the chain', async ({ db }) => {
     const [chain] = await store.chains(db, chainId)
-    if (!chain)
-      throw new OperatorFault(exitCodes.failed, `Chain ${chainId} was never read. See \`farebox chain list\`.`)
+    if (!chain) throw new ProgramFault(exitCodes.failed, `Chain ${chainId} was never read. See \`farebox chain list\`.`)
     const transfers = await store.transfersByState(db, chainId)
     const counted = transfers.map((row) => [row.state, String(row.transfers), String(row.highest_block)])
     const known = chain.oldest_known_block === null ? 'none' : `${chain.oldest_known_block} to ${chain.block}`
@@ -95,9 +94,9 @@ async function rewind(around: ProgramSurroundings, named: string, options: Rewin
     const watched = watchedChain(around, wiring, chainId)
     const wanted = { to: options.to, operator: around.userName, reason: options.reason }
     const rewound = await rewindTo({ db, clock: around.clock }, watched, wanted).catch((error: unknown) => {
-      if (error instanceof RewindRefused) throw new OperatorFault(exitCodes.conflict, error.message)
+      if (error instanceof RewindRefused) throw new ProgramFault(exitCodes.conflict, error.message)
       if (error instanceof NodeUnavailable || error instanceof NodesDisagree)
-        throw new OperatorFault(exitCodes.failed, `${error.message}. Nothing was changed: all nodes have to agree.`)
+        throw new ProgramFault(exitCodes.failed, `${error.message}. Nothing was changed: all nodes have to agree.`)
       throw error
     })
     print(around, options, {
@@ -132,7 +131,7 @@ const chainData = (chain: store.ChainRow) => ({
 
 function parseChain(text: string): bigint {
   if (/^\d{1,15}$/.test(text)) return BigInt(text)
-  throw new OperatorFault(exitCodes.usage, 'That is no chain id: `farebox chain list` names them in its first column.')
+  throw new ProgramFault(exitCodes.usage, 'That is no chain id: `farebox chain list` names them in its first column.')
 }
 
 function parseBlock(text: string): bigint {

@@ -4,9 +4,9 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Mode } from '../config/config.ts'
 import { describeConfig } from '../config/describe.ts'
 import { ConfigurationFault } from '../config/problem.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { withJson } from './options.ts'
-import { print } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson } from '../terminal/options.ts'
+import { print } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { readConfig, readWiring } from './settings.ts'
 
@@ -46,7 +46,7 @@ function check(around: ProgramSurroundings, options: { json?: boolean; mode?: Mo
   } catch (error) {
     if (!(error instanceof ConfigurationFault) || !options.json) throw error
     print(around, options, { data: { mode, problems: error.problems }, text: '' })
-    throw new OperatorFault(exitCodes.failed, '')
+    throw new ProgramFault(exitCodes.failed, '')
   }
 }
 

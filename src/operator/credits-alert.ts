@@ -4,9 +4,9 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { recordAction } from '../identity/audit-log/service.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { setAccountBalanceLow } from '../ledger/balance-low.ts'
+import { parseCredits, withJson, withReason } from '../terminal/options.ts'
+import { amount, print } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
-import { parseCredits, withJson, withReason } from './options.ts'
-import { amount, print } from './output.ts'
 import { withDatabase } from './session.ts'
 
 interface Alert {

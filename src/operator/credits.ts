@@ -3,11 +3,11 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { recordAction } from '../identity/audit-log/service.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { grantCredits } from '../ledger/grants.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseCredits, parseExpiry, parseText, withJson, withReason } from '../terminal/options.ts'
+import { amount, fields, print, time } from '../terminal/output.ts'
 import { creditsAlertCommand } from './credits-alert.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
-import { parseCredits, parseExpiry, parseText, withJson, withReason } from './options.ts'
-import { amount, fields, print, time } from './output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 import * as store from './store/grants.ts'
@@ -40,7 +40,7 @@ async function grant(
   amountMicro: Microcredits,
   options: Wanted,
 ): Promise<void> {
-  if (amountMicro === 0n) throw new OperatorFault(exitCodes.usage, 'Nothing to give: the amount is 0 Credits.')
+  if (amountMicro === 0n) throw new ProgramFault(exitCodes.usage, 'Nothing to give: the amount is 0 Credits.')
   await withDatabase(around, 'granting Credits', async ({ db, actor }) => {
     const account = await findAccount(db, named)
     const id = options.idempotency ?? around.random.uuid()
@@ -73,7 +73,7 @@ async function grant(
     const given = await store.read(db, grantId)
     // the expiry may be meant from now (90d), so it is not compared
     if (given.account_id !== account.id || given.amount_micro !== amountMicro || given.bucket !== options.bucket) {
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.conflict,
         `--idempotency ${id} was used for another grant: ${amount(given.amount_micro)}, ${given.bucket}, to account ${given.account_id} (grant ${grantId}). Nothing was given now; use a new id.`,
       )

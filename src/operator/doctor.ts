@@ -1,3 +1,7 @@
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson } from '../terminal/options.ts'
+import { print } from '../terminal/output.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { checkAxon } from './doctor/axon.ts'
 import type { Check, CheckStatus } from './doctor/check.ts'
 import { checkConfiguration, checkPrices } from './doctor/configuration.ts'
@@ -6,11 +10,7 @@ import { checkDisk } from './doctor/disk.ts'
 import { checkProviders } from './doctor/providers.ts'
 import { checkResults } from './doctor/results.ts'
 import { checkTopUps } from './doctor/x402.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { withJson } from './options.ts'
-import { print } from './output.ts'
 import type { AddCommands } from './program.ts'
-import { withProgress } from './progress.ts'
 import { readWiring } from './settings.ts'
 
 const marks: Record<CheckStatus, string> = { ok: '✔', warning: '!', failed: '✗', skipped: '-' }
@@ -46,7 +46,7 @@ export const doctorCommands: AddCommands = (program, around) => {
       const bad = checks.filter(({ status }) => status === 'failed').length
       print(around, options, { data: { healthy: bad === 0, checks }, text: checklist(checks) })
       if (bad > 0)
-        throw new OperatorFault(
+        throw new ProgramFault(
           database.unavailable ? exitCodes.unavailable : exitCodes.failed,
           `${bad} of ${checks.length} checks failed.`,
         )

@@ -1,6 +1,6 @@
 import { isConnectionLost } from '../kernel/connection-lost.ts'
 import { LaneLost } from '../ledger/lane.ts'
-import { type ExitCode, exitCodes, OperatorFault } from './exit-codes.ts'
+import { type ExitCode, exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 
 /** What PostgreSQL's refusals mean to an operator, by the beginning of their SQLSTATE. */
 const databaseRefusals: ReadonlyArray<readonly [state: string, exitCode: ExitCode, message: string]> = [
@@ -30,7 +30,7 @@ const databaseRefusals: ReadonlyArray<readonly [state: string, exitCode: ExitCod
 
 /** An error in words for a terminal, and the exit code that goes with it. */
 export function explain(error: unknown): { message: string; exitCode: ExitCode } {
-  if (error instanceof OperatorFault) return { message: error.message, exitCode: error.exitCode }
+  if (error instanceof ProgramFault) return { message: error.message, exitCode: error.exitCode }
   if (error instanceof LaneLost) {
     return {
       message:

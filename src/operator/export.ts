@@ -2,9 +2,9 @@ import { open, rename, rm } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Database } from '../db/database.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseMoment } from '../terminal/options.ts'
 import { type Exported, exportLedger } from './export-ledger.ts'
-import { parseMoment } from './options.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 import { closedUntil } from './store/ledger-export.ts'
@@ -49,9 +49,9 @@ export const exportCommands: AddCommands = (program, around) => {
 }
 
 function refuseRange({ clock }: ProgramSurroundings, from: Date, to: Date): void {
-  if (from >= to) throw new OperatorFault(exitCodes.usage, '--to must be later than --from.')
+  if (from >= to) throw new ProgramFault(exitCodes.usage, '--to must be later than --from.')
   if (to.getTime() > clock.now().getTime() - MARGIN_MS) {
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.usage,
       '--to must be at least a minute ago: what is newer may still gain movements, and the same range must give the same file.',
     )
@@ -62,7 +62,7 @@ function refuseRange({ clock }: ProgramSurroundings, from: Date, to: Date): void
 async function waitUntilClosed(db: Database, to: Date): Promise<void> {
   for (let waited = 0; (await closedUntil(db)) < to; waited += ASK_AGAIN_MS) {
     if (waited >= PATIENCE_MS) {
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.conflict,
         'A transaction that began before --to is still running, a backup perhaps. Run this again when it has ended, or with an earlier --to.',
       )

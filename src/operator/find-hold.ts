@@ -1,14 +1,14 @@
 import type { Database } from '../db/database.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { find, type HoldRow } from './store/holds.ts'
 
 /** The hold that an operator names by its id, which is the call id, or by the request id that the client has. */
 export async function findHold(db: Database, named: string): Promise<HoldRow> {
   const isId = /^\d{1,16}$/.test(named)
   if (!isId && !/^req_[0-9a-zA-Z_-]{1,64}$/.test(named))
-    throw new OperatorFault(exitCodes.usage, 'That is no hold id (digits) and no request id (req_…).')
+    throw new ProgramFault(exitCodes.usage, 'That is no hold id (digits) and no request id (req_…).')
   const hold = await find(db, isId ? { id: BigInt(named) } : { requestId: named })
   if (hold === undefined)
-    throw new OperatorFault(exitCodes.failed, `There is no hold ${named}. \`farebox hold list\` shows those that wait.`)
+    throw new ProgramFault(exitCodes.failed, `There is no hold ${named}. \`farebox hold list\` shows those that wait.`)
   return hold
 }

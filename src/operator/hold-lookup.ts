@@ -4,10 +4,10 @@ import type { Config, Secrets } from '../config/config.ts'
 import { costOf } from '../inference/chat/bounds.ts'
 import { microcredits } from '../kernel/money.ts'
 import { type CallIds, type LookedUp, lookUpUsage } from '../providers/openai-compatible/usage-lookup.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson } from '../terminal/options.ts'
+import { amount, fields, print } from '../terminal/output.ts'
 import { findHold } from './find-hold.ts'
-import { withJson } from './options.ts'
-import { amount, fields, print } from './output.ts'
 import { withDatabase } from './session.ts'
 import { readConfig } from './settings.ts'
 import type { HoldRow } from './store/holds.ts'
@@ -77,7 +77,7 @@ async function ask(
     if (answer.kind === 'found') return { provider: name, ...answer }
     said.push(answer.message)
   }
-  throw new OperatorFault(
+  throw new ProgramFault(
     exitCodes.failed,
     said.length > 0
       ? said.join('\n')

@@ -6,10 +6,10 @@ import type { Microcredits } from '../kernel/money.ts'
 import { endHold } from '../ledger/hold-end.ts'
 import type { Applied, Outcome } from '../ledger/operations.ts'
 import { ledgerTransaction } from '../ledger/transaction.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseMicro, withJson, withReason } from '../terminal/options.ts'
+import { amount, print } from '../terminal/output.ts'
 import { findHold } from './find-hold.ts'
-import { parseMicro, withJson, withReason } from './options.ts'
-import { amount, print } from './output.ts'
 import { type Session, withDatabase } from './session.ts'
 import type { HoldRow } from './store/holds.ts'
 
@@ -47,7 +47,7 @@ export function holdResolveCommand(hold: Command, around: ProgramSurroundings): 
 
 async function resolve(around: ProgramSurroundings, named: string, decision: Decision): Promise<void> {
   if (decision.actual === undefined && !decision.release) {
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.usage,
       'Say how it ends: --actual <micro> to charge what the call cost, or --release to charge nothing.',
     )
@@ -74,13 +74,13 @@ async function resolve(around: ProgramSurroundings, named: string, decision: Dec
     const charged = decision.actual ?? 0n
     const said = `Nothing was changed: hold ${hold.id}`
     if (applied.status === 'already_resolved') {
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.conflict,
         `${said} was resolved otherwise in the meantime. See \`farebox hold show ${hold.id}\`.`,
       )
     }
     if (applied.status === 'shortfall') {
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.conflict,
         `Nothing was charged: ${amount(charged)} is more than the ${amount(hold.reserve_micro)} held, and account ${hold.actor_account_id} cannot pay the rest. Hold ${hold.id} now waits as shortfall for its payers to authorize.`,
       )
@@ -114,18 +114,18 @@ function endedAlike(hold: HoldRow, decision: Decision): boolean {
 /** Only an end that nobody else can give is given here. The ledger checks again, under its lock. */
 function refuseUnlessUnknown(hold: HoldRow): void {
   if (hold.resolution !== null) {
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.conflict,
       `Hold ${hold.id} is ${hold.resolution} already (${amount(hold.resolved_micro ?? 0n)} charged); nothing was changed.`,
     )
   }
   if (hold.flag === null)
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.conflict,
       `Hold ${hold.id} belongs to a call that runs; nothing was changed. Its server will end it, or flag it when it cannot.`,
     )
   if (hold.flag === 'shortfall') {
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.conflict,
       `Hold ${hold.id} is a shortfall: its cost is known (${amount(hold.actual_micro ?? 0n)}) and more than its payers had. It cannot be resolved here: the rest is its payers' to agree to.`,
     )
@@ -135,7 +135,7 @@ function refuseUnlessUnknown(hold: HoldRow): void {
 /** More than was held is taken from the caller unasked, or waits for ever: a digit too many must not do that. */
 function refuseSlipAboveHold(hold: HoldRow, { actual, aboveHold }: Decision): void {
   if (actual === undefined || actual <= hold.reserve_micro || aboveHold) return
-  throw new OperatorFault(
+  throw new ProgramFault(
     exitCodes.usage,
     `${amount(actual)} is more than the ${amount(hold.reserve_micro)} held; nothing was changed. If the call did cost that much, add --above-hold.`,
   )

@@ -1,5 +1,5 @@
 import { inCredits } from '../kernel/money.ts'
-import { table, time } from './output.ts'
+import { table, time } from '../terminal/output.ts'
 import type { KeyMetadata } from './store/keys.ts'
 
 /** Keys as people read them. A key is known by its beginning and end; the rest is nowhere. */

@@ -5,11 +5,11 @@ import { isWellFormed, keyHash } from '../identity/keys/secret.ts'
 import { createKey, revokeKeys } from '../identity/keys/service.ts'
 import { type BudgetLimits, findByHash } from '../identity/keys/store.ts'
 import type { Microcredits } from '../kernel/money.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseCredits, parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from '../terminal/options.ts'
+import { fields, print, time } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
 import { budgetText, keyTable, shortKey } from './key-table.ts'
-import { parseCredits, parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from './options.ts'
-import { fields, print, time } from './output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 import { requirePepper } from './settings.ts'
@@ -159,23 +159,23 @@ async function whois(
   options: { json?: boolean },
 ): Promise<void> {
   if (source !== undefined && source !== '-') {
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.usage,
       'The key is read from standard input, so that it stays out of the shell history: run `farebox key whois` and paste it. If that was a key, it is in your history now: revoke it.',
     )
   }
   if (input.interactive) around.writeError('Paste the key and press Enter:\n')
   const pasted = (await input.readLine()).trim()
-  if (pasted === '') throw new OperatorFault(exitCodes.usage, 'No key came on standard input.')
+  if (pasted === '') throw new ProgramFault(exitCodes.usage, 'No key came on standard input.')
   if (!isWellFormed(pasted))
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.failed,
       'That is not a whole key: one begins with fbx_, has 40 characters, and its checksum does not allow typos.',
     )
   await withDatabase(around, 'looking for the key', async ({ db, wiring }) => {
     const found = await findByHash(db, keyHash(pasted, requirePepper(wiring)))
     if (found === undefined)
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.failed,
         'No account has this key. Either it was made by another server, or FAREBOX_KEY_PEPPER is not the one that the servers use.',
       )
@@ -198,7 +198,7 @@ async function whois(
 async function readKey(db: Parameters<typeof store.find>[0], id: bigint): Promise<store.KeyMetadata> {
   const key = await store.find(db, id)
   if (key === undefined)
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.failed,
       `There is no key ${id}. \`farebox key list <account>\` shows the ids; \`farebox key whois\` finds a key by its secret.`,
     )

@@ -1,8 +1,8 @@
 import { migrate } from '../db/migrate.ts'
-import { withJson } from './options.ts'
-import { print } from './output.ts'
+import { withJson } from '../terminal/options.ts'
+import { print } from '../terminal/output.ts'
+import { withProgress } from '../terminal/progress.ts'
 import type { AddCommands } from './program.ts'
-import { withProgress } from './progress.ts'
 import { readWiring, requireDatabaseUrl } from './settings.ts'
 
 /** `farebox migrate`: brings the database to this program's schema. */

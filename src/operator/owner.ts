@@ -2,9 +2,9 @@ import { Argument, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { createInvitation, revokeInvitation } from '../identity/invitations/service.ts'
 import { type InvitationRow, list } from '../identity/invitations/store.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from './options.ts'
-import { fields, print, table, time } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from '../terminal/options.ts'
+import { fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 
@@ -101,7 +101,7 @@ async function end(
     const { reason } = options
     const changed = await revokeInvitation(db, { id, operator: around.userName, reason })
     if (changed === undefined)
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.failed,
         `There is no invitation ${id}. List them by \`farebox owner invitations\`.`,
       )

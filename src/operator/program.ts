@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { exitCodes } from './exit-codes.ts'
+import { exitCodes } from '../terminal/exit-codes.ts'
 import { explain } from './explain.ts'
 
 /** Adds commands to the program. Every file of this folder exports one such function for its noun. */
@@ -17,7 +17,7 @@ export async function runProgram(
     .version(around.version)
     .exitOverride()
   // what the user typed comes back in these texts, and it may be a key in the wrong place
-  const writeErr = (text: string): void => around.writeError(withoutKeys(text))
+  const writeErr = (text: string): void => around.writeError(withoutPrivateKeys(withoutKeys(text)))
   program
     .configureOutput({ writeOut: around.write, writeErr })
     .showHelpAfterError('Add --help to see what it takes.')
@@ -42,4 +42,8 @@ export async function runProgram(
   }
 }
 
-const withoutKeys = (text: string): string => text.replace(/\b(fbx|whsec|inv|dlg)_[0-9A-Za-z+/=_-]+/g, '$1_…')
+const withoutKeys = (text: string): string =>
+  text.replace(/\b(fbx|whsec|inv|dlg)_[0-9A-Za-z+/=_-]+/g, '$1_…').replace(/\beyJ[\w-]+\.[\w.-]+/g, 'eyJ…')
+
+/** A private key looks like the hash of a transaction, which our own messages may name; a wrong argument may be either. */
+const withoutPrivateKeys = (text: string): string => text.replace(/\b(0x)?[0-9a-f]{64}\b/gi, '<64 digits>')

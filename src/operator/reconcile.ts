@@ -2,9 +2,9 @@ import { inCredits } from '../kernel/money.ts'
 import { coinText } from '../payments/axon/amounts.ts'
 import { coinReport } from '../payments/axon/reconciliation/service.ts'
 import { reconciliationReports } from '../payments/watcher/reconciliation/service.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { withJson } from './options.ts'
-import { print, table } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson } from '../terminal/options.ts'
+import { print, table } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 import { comparedAssets } from './store/reconciliations.ts'
@@ -52,7 +52,7 @@ export const reconcileCommands: AddCommands = (program, around) => {
           : `${table(head, rows, ['RECEIVED', 'CREDITED', 'NOT CREDITED', 'DRIFT'])}\n\nAmounts are units of the asset.`,
     })
     if (reports.some(({ ok }) => !ok) || coin?.ok === false) {
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.failed,
         'What the chain shows and what was credited differ, or the comparison is old. See `farebox review list` and /readyz before anything is corrected.',
       )

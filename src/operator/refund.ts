@@ -7,9 +7,9 @@ import { assert } from '../kernel/assert.ts'
 import { inCredits } from '../kernel/money.ts'
 import { decideRefund } from '../ledger/refunds.ts'
 import { ledgerTransaction } from '../ledger/transaction.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { parseId, parseLimit, withJson, withReason } from './options.ts'
-import { age, amount, fields, print, table, time } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 import * as store from './store/refunds.ts'
@@ -108,10 +108,10 @@ async function decide(
     if (answer === 'refund_not_found') throw notFound(id)
     const refund = await existing(db, id)
     if (answer === 'not_in_review') {
-      throw new OperatorFault(exitCodes.conflict, `Refund ${id} was verified and is completed; nothing was changed.`)
+      throw new ProgramFault(exitCodes.conflict, `Refund ${id} was verified and is completed; nothing was changed.`)
     }
     if (answer === 'decided_otherwise') {
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.conflict,
         `Refund ${id} was ${refund.decision} before, by ${refund.decided_by}; nothing was changed.`,
       )
@@ -134,8 +134,8 @@ async function existing(db: Database, id: bigint): Promise<store.RefundRow> {
   return refund
 }
 
-const notFound = (id: bigint): OperatorFault =>
-  new OperatorFault(exitCodes.failed, `There is no refund ${id}. \`farebox refund list\` shows those that wait.`)
+const notFound = (id: bigint): ProgramFault =>
+  new ProgramFault(exitCodes.failed, `There is no refund ${id}. \`farebox refund list\` shows those that wait.`)
 
 function statusOf({ is_verified, decision }: store.RefundRow): string {
   if (is_verified || decision === 'approved') return 'completed'

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { lastLoadId, loadsAfter } from '../db/configuration-loads.ts'
 import type { Database } from '../db/database.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { print } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { print } from '../terminal/output.ts'
 import { withDatabase } from './session.ts'
 import { type RunningProcess, runningProcesses } from './store/processes.ts'
 
@@ -26,7 +26,7 @@ export async function reloadServers(around: ProgramSurroundings, options: { json
   print(around, options, { data: { servers: outcomes }, text: outcomes.map(shown).join('\n') })
   const failed = outcomes.filter(({ outcome }) => outcome === 'refused' || outcome === 'silent')
   if (failed.length > 0)
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.failed,
       failed.some(({ outcome }) => outcome === 'refused')
         ? 'The file was refused, so the settings of before stay in force. Correct it and run this again.'
@@ -39,7 +39,7 @@ async function askAll(around: ProgramSurroundings, db: Database): Promise<Outcom
   // one that was killed a moment ago gave signs of life, too
   const here = running.filter(({ host, pid }) => host === around.host && around.isRunning(pid))
   if (here.length === 0)
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.failed,
       running.every(({ host }) => host === around.host)
         ? 'No server runs on this database. It reads the file when it starts.'
@@ -67,7 +67,7 @@ function ask(around: ProgramSurroundings, pid: RunningProcess['pid']): void {
   try {
     around.askToReload(pid)
   } catch (cause) {
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.failed,
       `The server with pid ${pid} cannot be signalled. Run this as the user that runs it, or send it SIGHUP.`,
       { cause },

@@ -8,10 +8,10 @@ import type { Action, Decided, Decision } from '../payments/orders/review/decisi
 import { decideOrder, decideTransfer } from '../payments/orders/review/service.ts'
 import * as store from '../payments/orders/review/store.ts'
 import { parseTransferId, transferId } from '../payments/orders/review/transfer-id.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseCredits, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
-import { parseCredits, parseLimit, withJson, withReason } from './options.ts'
-import { age, amount, fields, print, table, time } from './output.ts'
 import type { AddCommands } from './program.ts'
 import { type Session, withDatabase } from './session.ts'
 
@@ -116,7 +116,7 @@ async function showTransfer(
   options: { json?: boolean },
 ): Promise<void> {
   const transfer = await store.findTransfer(db, key)
-  if (!transfer) throw new OperatorFault(exitCodes.failed, `There is no transfer ${transferId(key)}.`)
+  if (!transfer) throw new ProgramFault(exitCodes.failed, `There is no transfer ${transferId(key)}.`)
   const decided =
     transfer.resolution === null ? null : `${transfer.resolved_at === null ? 'proposed: ' : ''}${transfer.resolution}`
   print(around, options, {
@@ -143,7 +143,7 @@ async function showOrder(
   options: { json?: boolean },
 ): Promise<void> {
   const order = await reading.read(db, orderId(id))
-  if (!order) throw new OperatorFault(exitCodes.failed, `There is no order ${id}.`)
+  if (!order) throw new ProgramFault(exitCodes.failed, `There is no order ${id}.`)
   const events = await reading.events(db, order.id, EVENTS_SHOWN_MAX)
   const happened = events.map((event) => [
     time(event.at),
@@ -193,10 +193,10 @@ async function decide(
     const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
     const key = parseTransferId(named)
     if (key === undefined && account !== undefined)
-      throw new OperatorFault(exitCodes.usage, 'An order names its account itself: leave --account out.')
+      throw new ProgramFault(exitCodes.usage, 'An order names its account itself: leave --account out.')
     const deciding = key ? decideTransfer(deps, key, wanted) : decideOrder(deps, orderId(named), wanted)
     const decided = await deciding.catch((error: unknown) => {
-      if (error instanceof Fault) throw new OperatorFault(exitCodes.conflict, error.message)
+      if (error instanceof Fault) throw new ProgramFault(exitCodes.conflict, error.message)
       throw error
     })
     print(around, options, {
@@ -225,7 +225,7 @@ export function aloneLimit(around: ProgramSurroundings): Microcredits {
   if (text === undefined || text === '') return ALONE_LIMIT
   const limit = creditsFromText(text)
   if (limit === undefined)
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.usage,
       'FAREBOX_REVIEW_ALONE_CREDITS takes Credits as a plain decimal, such as 100.',
     )
@@ -234,7 +234,7 @@ export function aloneLimit(around: ProgramSurroundings): Microcredits {
 
 function orderId(text: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase()
-  throw new OperatorFault(
+  throw new ProgramFault(
     exitCodes.usage,
     'That is no order id and no transfer: `farebox review list` names them in its first column.',
   )

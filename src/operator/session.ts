@@ -1,6 +1,6 @@
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { type Database, openDatabase } from '../db/database.ts'
-import { withProgress } from './progress.ts'
+import { withProgress } from '../terminal/progress.ts'
 import { readWiring, requireDatabaseUrl, type Wiring } from './settings.ts'
 
 /** What a command works with while it runs. */

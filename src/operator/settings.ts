@@ -3,7 +3,7 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { type Config, loadConfig, type Mode, type Secrets } from '../config/config.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { ConfigurationFault } from '../config/problem.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 
 /** What an operator's command needs to know of the wiring. Everything in it is secret but `mode` and `dataFolder`. */
 export interface Wiring {
@@ -46,7 +46,7 @@ export function readWiring(around: ProgramSurroundings): Wiring {
 /** The address of the database. Refuses when nothing gives one. */
 export function requireDatabaseUrl(wiring: Wiring): string {
   if (wiring.databaseUrl !== undefined) return wiring.databaseUrl
-  throw new OperatorFault(
+  throw new ProgramFault(
     exitCodes.failed,
     `DATABASE_URL is not set, and ${join(wiring.dataFolder, 'dev.json')} of a development economy is not there. Set DATABASE_URL, or run this where \`npm start\` ran (FAREBOX_DATA names another data folder).`,
   )
@@ -55,7 +55,7 @@ export function requireDatabaseUrl(wiring: Wiring): string {
 /** The pepper of API keys. Refuses when nothing gives one. */
 export function requirePepper(wiring: Wiring): Buffer {
   if (wiring.keyPepper !== undefined) return wiring.keyPepper
-  throw new OperatorFault(
+  throw new ProgramFault(
     exitCodes.failed,
     'FAREBOX_KEY_PEPPER is not set. Set it, or FAREBOX_KEY_PEPPER_FILE, to the value that the servers use: with another one no key works.',
   )
@@ -88,7 +88,7 @@ function developmentEconomy(
       key: typeof key === 'string' ? key : undefined,
     }
   } catch (cause) {
-    throw new OperatorFault(
+    throw new ProgramFault(
       exitCodes.failed,
       `${join(folder, 'dev.json')} cannot be read. Let this user read it, or set DATABASE_URL.`,
       { cause },

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { withJson } from '../terminal/options.ts'
+import { amount, print } from '../terminal/output.ts'
 import { ExportCheck } from './export-check.ts'
-import { withJson } from './options.ts'
-import { amount, print } from './output.ts'
 import type { AddCommands } from './program.ts'
 
 /** No line of an export is nearly as long: a file with longer ones is none. */
@@ -37,7 +37,7 @@ export const verifyCommands: AddCommands = (program, around) => {
           : flaws.map(({ line, message }) => (line === 0 ? message : `line ${line} ${message}`)).join('\n'),
     })
     if (flaws.length > 0)
-      throw new OperatorFault(
+      throw new ProgramFault(
         exitCodes.failed,
         'The file is not what was exported. Export the same range again and compare.',
       )
@@ -52,13 +52,12 @@ async function* linesOf(path: string): AsyncGenerator<string> {
       const lines = (rest + String(chunk)).split('\n')
       rest = lines.pop() ?? ''
       yield* lines
-      if (rest.length > LINE_LENGTH_MAX)
-        throw new OperatorFault(exitCodes.failed, 'That is no export: it has no lines.')
+      if (rest.length > LINE_LENGTH_MAX) throw new ProgramFault(exitCodes.failed, 'That is no export: it has no lines.')
     }
   } catch (error) {
     const code = (error as { code?: unknown } | null)?.code
     if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR')
-      throw new OperatorFault(exitCodes.usage, `${path} cannot be read (${code}).`)
+      throw new ProgramFault(exitCodes.usage, `${path} cannot be read (${code}).`)
     throw error
   }
   if (rest !== '') yield rest

@@ -3,7 +3,7 @@ import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { type AssetSettings, acceptAssets } from '../chains/assets.ts'
 import { openWatchedChains } from '../payments/watcher/port.ts'
 import type { WatchedChain } from '../payments/watcher/watched.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { readConfig, type Wiring } from './settings.ts'
 
 /** The nodes of a chain and what is accepted on it, as a server here would have them. Refuses a chain that no asset is on. */
@@ -18,7 +18,7 @@ export function watchedChain(around: ProgramSurroundings, wiring: Wiring, chainI
   )
   const found = chains.find(({ chain }) => BigInt(chain.chainId) === chainId)
   if (found) return found
-  throw new OperatorFault(
+  throw new ProgramFault(
     exitCodes.failed,
     `No asset in the configuration is on chain ${chainId}, so no node of it is known. Add one to \`payments.assets\`, or run this where the server's settings are.`,
   )

@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { print, table, time } from '../terminal/output.ts'
 import { replayDelivery, replaySince } from '../webhooks/deliveries/service.ts'
 import { type Delivery, list as listDeliveries } from '../webhooks/deliveries/store.ts'
 import { list as listEndpoints } from '../webhooks/endpoints/store.ts'
 import { webhookId } from '../webhooks/secret.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
 import { findAccount } from './find-account.ts'
-import { parseId, parseLimit, withJson, withReason } from './options.ts'
-import { print, table, time } from './output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 
@@ -132,7 +132,7 @@ async function replay(around: ProgramSurroundings, named: string, options: Repla
         text: `Delivery ${replayed.id} (${replayed.event}) is sent again by a running server.`,
       })
     }
-    if (endpoint === undefined || since === undefined) throw new OperatorFault(exitCodes.usage, 'Name the endpoint.')
+    if (endpoint === undefined || since === undefined) throw new ProgramFault(exitCodes.usage, 'Name the endpoint.')
     const which = { accountId, endpointId: endpoint }
     const replayed = await replaySince(deps, which, { since, all: includeDelivered }, by)
     print(around, options, {

@@ -2,9 +2,9 @@ import { Argument } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { closeReview } from '../payments/x402/review.ts'
 import * as store from '../payments/x402/store.ts'
-import { exitCodes, OperatorFault } from './exit-codes.ts'
-import { parseId, parseLimit, withJson, withReason } from './options.ts'
-import { age, amount, fields, print, table, time } from './output.ts'
+import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 
@@ -48,7 +48,7 @@ async function list(around: ProgramSurroundings, options: { limit: number; json?
 async function show(around: ProgramSurroundings, id: bigint, options: { json?: boolean }): Promise<void> {
   await withDatabase(around, 'reading the payment', async ({ db }) => {
     const payment = await store.find(db, id)
-    if (!payment) throw new OperatorFault(exitCodes.failed, `There is no x402 payment ${id}.`)
+    if (!payment) throw new ProgramFault(exitCodes.failed, `There is no x402 payment ${id}.`)
     const events = await store.events(db, id)
     const happened = events.map(({ at, event, to_status, data }) => [time(at), event, to_status, JSON.stringify(data)])
     print(around, options, {
@@ -81,7 +81,7 @@ async function dismiss(
       { id, operator: around.userName, reason: options.reason },
     )
     if (outcome !== 'closed')
-      throw new OperatorFault(
+      throw new ProgramFault(
         outcome === 'missing' ? exitCodes.failed : exitCodes.conflict,
         {
           missing: `There is no x402 payment ${id}.`,

@@ -1,11 +1,9 @@
-import type { ProgramSurroundings } from '../app/surroundings.ts'
-
 /** After this long, and then at every doubling, a running command says on stderr that it is still at it. */
 const FIRST_SIGN_MS = 1000
 
 /** Runs `work`; what takes longer than a second is seen to be running. */
 export async function withProgress<T>(
-  around: Pick<ProgramSurroundings, 'writeError'>,
+  around: { readonly writeError: (text: string) => void },
   what: string,
   work: () => Promise<T>,
 ): Promise<T> {

@@ -1,9 +1,8 @@
-import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { inCredits, toJsonInteger } from '../kernel/money.ts'
 
 /** Prints a result: `data` as JSON when asked, else `text`. Amounts and ids may be bigint, times Date. */
 export function print(
-  around: Pick<ProgramSurroundings, 'write'>,
+  around: { readonly write: (text: string) => void },
   options: { readonly json?: boolean },
   result: { data: unknown; text: string },
 ): void {

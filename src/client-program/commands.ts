@@ -1,0 +1,39 @@
+import type { Command } from 'commander'
+import type { ProgramSurroundings } from '../app/surroundings.ts'
+import { accountCommands } from './account.ts'
+import { agentsCommands } from './agents.ts'
+import { callsCommands } from './calls.ts'
+import { chatCommands } from './chat.ts'
+import { imageCommands } from './image.ts'
+import { keysCommands } from './keys.ts'
+import { loginCommands } from './login.ts'
+import { ordersCommands } from './orders.ts'
+import { refundsCommands } from './refunds.ts'
+import { settlementsCommands } from './settlements.ts'
+import type { AddClientCommands, ClientTerminal } from './surroundings.ts'
+import { topupCommands } from './topup.ts'
+
+const all: readonly AddClientCommands[] = [
+  loginCommands,
+  accountCommands,
+  chatCommands,
+  imageCommands,
+  topupCommands,
+  ordersCommands,
+  keysCommands,
+  agentsCommands,
+  callsCommands,
+  refundsCommands,
+  settlementsCommands,
+]
+
+/**
+ * The commands for users of a server, over its API. Their nouns are plural (`keys`, `refunds`), those of the operator,
+ * on the database, singular (`key`, `refund`).
+ */
+export function clientCommands(terminal: ClientTerminal): (program: Command, around: ProgramSurroundings) => void {
+  return (program, around) => {
+    program.commandsGroup('For users, at a server:')
+    for (const add of all) add(program, { ...around, ...terminal })
+  }
+}
