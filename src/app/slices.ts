@@ -1,4 +1,8 @@
 import { accountAdministrationRoutes } from '../administration/accounts/routes.ts'
+import { auditLogRoutes } from '../administration/audit-log/routes.ts'
+import { grantRoutes } from '../administration/grants/routes.ts'
+import { invitationAdministrationRoutes } from '../administration/invitations/routes.ts'
+import { refundAdministrationRoutes } from '../administration/refunds/routes.ts'
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
@@ -117,8 +121,14 @@ export const paymentHint =
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 /** What admins do in the console: the verbs of the operator's command line. */
-function administrationRoutes({ db }: Core): readonly Route[] {
-  return [...accountAdministrationRoutes({ db })]
+function administrationRoutes({ db, around: { clock, random } }: Core): readonly Route[] {
+  return [
+    ...accountAdministrationRoutes({ db }),
+    ...grantRoutes({ db, clock }),
+    ...refundAdministrationRoutes({ db }),
+    ...invitationAdministrationRoutes({ db, clock, random }),
+    ...auditLogRoutes({ db }),
+  ]
 }
 
 /** Operations over HTTP, and the same as tools. */
