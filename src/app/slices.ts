@@ -11,6 +11,7 @@ import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
 import { agentSignInRoutes } from '../identity/agent-sign-in/routes.ts'
+import { deviceRoutes } from '../identity/devices/routes.ts'
 import { invitationHash } from '../identity/invitations/code.ts'
 import { consumeInvitation } from '../identity/invitations/service.ts'
 import { keyRoutes } from '../identity/keys/routes.ts'
@@ -61,6 +62,13 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
       signInGuard: core.limits.signInGuard,
     }),
     ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
+    ...deviceRoutes({
+      db,
+      random,
+      sessions: sessionOpener(sessions),
+      guessGuard: core.limits.guessGuard,
+      consoleUrl: consoleUrl(core, publicUrl),
+    }),
     ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
@@ -143,6 +151,11 @@ function capabilitiesAndTools(
   ]
 }
 
+const consoleUrl =
+  ({ around }: Pick<Core, 'around'>, publicUrl: () => string) =>
+  (): string =>
+    around.config.oidc.consoleUrl ?? `${publicUrl()}/console`
+
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {
     config: { oidc },
@@ -165,6 +178,6 @@ function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): 
     publicUrl,
     onTrouble,
     requireInvitation: oidc.requireInvitation,
-    consoleUrl: () => oidc.consoleUrl ?? `${publicUrl()}/console`,
+    consoleUrl: consoleUrl({ around }, publicUrl),
   }
 }
