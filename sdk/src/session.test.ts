@@ -127,3 +127,20 @@ test('signing out forgets the tokens only when the server has confirmed, or they
   await farebox.auth.signOut()
   expect(await tokens.read()).toBeUndefined()
 })
+
+test('processes that share a store with a lock make one refresh, however many need it at once', async () => {
+  const kept = await storeWith(expired)
+  let turn: Promise<unknown> = Promise.resolve()
+  const tokens = {
+    ...kept,
+    exclusively<T>(work: () => Promise<T>): Promise<T> {
+      const mine = turn.then(work)
+      turn = mine.catch(() => undefined)
+      return mine
+    },
+  }
+  const answer = rotating()
+  const clients = Array.from({ length: 8 }, () => scripted(answer, { tokens }))
+  await Promise.all(clients.map(({ farebox }) => farebox.credits.balance()))
+  expect(clients.map(({ sent }) => timesOf(sent, '/v1/auth/refresh')).reduce((sum, times) => sum + times, 0)).toBe(1)
+})
