@@ -46,6 +46,13 @@ export const conflicts = {
     message: 'This login was decided before and cannot be decided otherwise any more.',
     fix: 'A program that is logged in is logged out by DELETE /v1/me/sessions/{id}; one that was refused begins again.',
   },
+  account_status_conflict: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Account status conflict',
+    message: 'The status of the account does not allow this. It was left as it is.',
+    fix: 'The message says which verb lifts the status that it has: unban a banned account, reactivate a deactivated one.',
+  },
   agent_already_linked: {
     status: 409,
     type: 'conflict_error',
