@@ -3,6 +3,7 @@ import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProgramSurroundings } from './app/surroundings.ts'
 import { clientCommands } from './client-program/commands.ts'
 import { readTextFile } from './config/read-file.ts'
@@ -119,6 +120,8 @@ process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
     readLine,
     readSecret,
     readAll: () => textOf(process.stdin),
+    sleep: (ms, signal) =>
+      sleep(ms, undefined, signal ? { signal } : {}).catch((error: unknown) => Promise.reject(signal?.reason ?? error)),
   }),
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process
