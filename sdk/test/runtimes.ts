@@ -33,11 +33,11 @@ try {
   await install()
   const development = await startServer()
   const delivery = await delivered(development)
-  const runtimes: ReadonlyArray<readonly [string, (file: string, settings: SmokeSettings) => Promise<string>]> = [
+  const runtimes: ReadonlyArray<readonly [string, (file: string) => Promise<string>]> = [
     ['node', (file) => output('node', [file])],
     ['bun', (file) => output('bun', ['run', file])],
     ['deno', (file) => output('deno', ['run', '--allow-net', '--allow-env', '--allow-read', '--allow-sys', file])],
-    ['workerd', (_file, settings) => inWorkerd(settings)],
+    ['workerd', inWorkerd],
   ]
   for (const [index, [name, start]] of runtimes.entries()) {
     const version = await run(name, ['--version']).then(
@@ -53,7 +53,7 @@ try {
     await writeFile(join(folder, 'settings.json'), JSON.stringify(settings))
     const began = performance.now()
     try {
-      const done = JSON.parse(await start('main.ts', settings)) as string[]
+      const done = JSON.parse(await start('main.ts')) as string[]
       console.log(
         `${name} (${version}): ${done.length} things in ${Math.round(performance.now() - began)} ms: ${done.join(', ')}`,
       )
@@ -137,7 +137,7 @@ async function output(command: string, args: readonly string[]): Promise<string>
 }
 
 /** One file, as workers are deployed, with no flag for Node's modules. */
-async function inWorkerd(settings: SmokeSettings): Promise<string> {
+async function inWorkerd(): Promise<string> {
   await writeFile(
     join(folder, 'worker.ts'),
     `import { smoke } from './smoke.ts'
@@ -158,8 +158,7 @@ export default {
     logLevel: 'warn',
     build: {
       lib: { entry: join(folder, 'worker.ts'), formats: ['es'], fileName: 'worker' },
-      outDir: folder,
-      emptyOutDir: false,
+      outDir: join(folder, 'built'),
       minify: false,
       target: 'esnext',
     },
@@ -174,7 +173,7 @@ const config :Workerd.Config = (
   sockets = [ (name = "http", address = "127.0.0.1:${port}", http = (), service = "main") ],
 );
 const smoke :Workerd.Worker = (
-  modules = [ (name = "worker.js", esModule = embed "worker.js") ],
+  modules = [ (name = "worker.js", esModule = embed "built/worker.js") ],
   compatibilityDate = "2026-01-01",
   bindings = [ (name = "SETTINGS", json = embed "settings.json") ],
 );
@@ -182,7 +181,6 @@ const smoke :Workerd.Worker = (
   )
   const server = spawn('workerd', ['serve', 'worker.capnp'], { cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] })
   running.push(server)
-  void settings
   for (;;) {
     const response = await fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
       () => undefined,

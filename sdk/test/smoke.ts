@@ -1,4 +1,11 @@
-import { createFarebox, FareboxError, PaymentRejectedError, verifyWebhook, WebhookNotAuthentic } from '@farebox/sdk'
+import {
+  AuthenticationError,
+  createFarebox,
+  FareboxError,
+  PaymentRejectedError,
+  verifyWebhook,
+  WebhookNotAuthentic,
+} from '@farebox/sdk'
 import { createFareboxProvider } from '@farebox/sdk/ai'
 import { generateText, streamText } from 'ai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -75,10 +82,13 @@ export async function smoke({ baseUrl, privateKey, delivery }: SmokeSettings): P
   const streamed = await streamText({ model: provider('demo-chat'), prompt: 'hello' }).text
   expect('streams to the AI SDK', streamed.includes('hello'))
 
-  await farebox.auth.renew(await farebox.auth.accessToken())
+  const accessToken = await farebox.auth.accessToken()
+  const renewed = await farebox.auth.renew(accessToken)
+  expect('renews its session', renewed !== accessToken)
   await farebox.auth.signOut()
-  const other = createFarebox({ baseUrl })
-  const nobody = await other.credits.balance().catch((error: unknown) => error)
-  expect('renews and ends its session', nobody instanceof FareboxError)
+  const kept = { accessToken: renewed, refreshToken: '', expiresAt: Number.POSITIVE_INFINITY }
+  const ended = createFarebox({ baseUrl, tokens: { read: async () => kept, write: async () => undefined } })
+  const over = await ended.credits.balance().catch((error: unknown) => error)
+  expect('ends its session', over instanceof AuthenticationError)
   return done
 }
