@@ -158,6 +158,7 @@ const masked = (text: string, home: string): string =>
     .replace(/fbx_\w+/g, '<secret>')
     .replace(/0x[0-9a-f]{64}/gi, '<transaction>')
     .replace(/0x[0-9a-f]{40}/gi, '<address>')
+    .replace(/("id":)\d+/g, '$1<number>')
     .replace(/\b(req|task)_\w+/g, '<$1>')
     .replace(/chatcmpl-[\w-]+/g, '<chat>')
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uuid>')

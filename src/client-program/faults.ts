@@ -13,6 +13,18 @@ import { type ExitCode, exitCodes, ProgramFault } from '../terminal/exit-codes.t
 /** Refusals whose money or work waits for a person, whatever their status is. */
 const REVIEW = new Set(['usage_unknown', 'review_unresolved', 'review_required'])
 
+/** Where the server speaks of its endpoints, what to type instead. */
+const HELPS: Readonly<Record<string, string>> = {
+  model_not_found: '`farebox models` lists them.',
+  call_not_found: '`farebox calls` lists yours.',
+  api_key_not_found: '`farebox keys` lists yours.',
+  order_not_found: '`farebox orders` lists yours.',
+  agent_not_linked: '`farebox agents` lists yours.',
+  settlement_not_found: '`farebox settlements --state all` lists yours.',
+  owner_account_required: 'Log in as the owner: `farebox login`.',
+  agent_account_required: 'Log in as the Agent: `farebox login --private-key-file <path>`.',
+}
+
 /** How a login by code ends that no owner approved. */
 const NOT_APPROVED = new Set(['access_denied', 'expired_token'])
 
@@ -57,6 +69,8 @@ function nextStep(error: FareboxError, server: string): string {
   if (error.code === 'no_answer')
     return 'Start the server, or correct FAREBOX_BASE_URL. Running the same command again is safe, except `chat` and `image`: look at `farebox calls` first.'
   if (error instanceof UnavailableError) return 'Try again in a moment.'
+  const command = HELPS[error.code]
+  if (command !== undefined) return command
   return `What it means: ${server}/errors/${encodeURIComponent(error.code)}`
 }
 
