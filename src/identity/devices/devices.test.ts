@@ -180,6 +180,17 @@ test('of two owners who approve one code at once, one has the program, and to th
   expect(code(await look(login, winner === owner ? other : owner))).toEqual([404, 'device_login_not_found'])
 })
 
+test('what one owner approved, another can neither see, deny nor take', async () => {
+  const [login, other] = [await approved(), await servers.owner()]
+  for (const answer of [
+    await look(login, other),
+    await decide('deny', login, other),
+    await decide('approve', login, other),
+  ])
+    expect(code(answer)).toEqual([404, 'device_login_not_found'])
+  expect((await poll(login)).json.account.id).toBe(Number(owner.accountId))
+})
+
 test.each(['banned', 'deactivated'])('an owner who is %s after the approval has no new session', async (status) => {
   const other = await servers.owner()
   const login = await approved(other)
