@@ -62,14 +62,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
       firstKey: firstKeyMaker(keys),
       signInGuard: core.limits.signInGuard,
     }),
-    ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
-    ...deviceRoutes({
-      db,
-      random,
-      sessions: sessionOpener(sessions),
-      guessGuard: core.limits.guessGuard,
-      consoleUrl: consoleUrl(core, publicUrl),
-    }),
+    ...ownerRoutes(core, publicUrl),
     ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
@@ -154,6 +147,22 @@ function capabilitiesAndTools(
       ...config.mcp,
       operations: () => operationTools(capabilities()),
       onTrouble: core.onTrouble,
+    }),
+  ]
+}
+
+/** How owners sign in, and let programs act for them. */
+function ownerRoutes(core: Core, publicUrl: () => string): readonly Route[] {
+  const { db, tokens, limits, around } = core
+  const sessions = sessionOpener({ random: around.random, tokens })
+  return [
+    ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions }),
+    ...deviceRoutes({
+      db,
+      random: around.random,
+      sessions,
+      guessGuard: limits.guessGuard,
+      consoleUrl: consoleUrl(core, publicUrl),
     }),
   ]
 }
