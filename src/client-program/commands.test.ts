@@ -233,6 +233,18 @@ test('commands that run side by side with a session that is over all succeed', a
   expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: 8 }, () => 0))
 })
 
+test('a login in the place of another ends the session of before', async () => {
+  const path = join(agent.home, '.config/farebox/credentials.json')
+  const refreshToken = (): string =>
+    JSON.parse(readFileSync(path, 'utf8')).servers[server.url].tokens.refreshToken as string
+  const login = ['login', '--private-key-file', join(agent.home, 'stranger.key')]
+  await agent.run(login)
+  const before = refreshToken()
+  await agent.run(login)
+  expect(await post('/v1/auth/refresh', { refresh_token: before })).toMatchObject({ code: 'invalid_refresh_token' })
+  expect(await agent.run(['whoami'])).toMatchObject({ exitCode: 0 })
+})
+
 test('a login is sent to no other server than its own', async () => {
   const { exitCode, err } = await owner.run(['whoami'], { environment: { FAREBOX_BASE_URL: 'http://127.0.0.1:9' } })
   expect([exitCode, err]).toEqual([3, expect.stringContaining('You are not logged in at http://127.0.0.1:9.')])

@@ -41,7 +41,11 @@ interface LoginOptions extends OutputOptions {
 async function login(here: ClientSurroundings, options: LoginOptions): Promise<void> {
   if (options.withApiKey && options.privateKeyFile !== undefined)
     throw new ProgramFault(exitCodes.usage, 'A login is by --private-key-file or --with-api-key, not by both.')
+  const { file, server } = connect(here, { server: options.baseUrl })
+  const before = file.login(server)?.tokens
   const { account, apiKey, connection } = await loggedIn(here, options)
+  // nobody could end it any more: its tokens were written over
+  if (before) await ended(connection, before.refreshToken)
   if (here.environment.FAREBOX_API_KEY)
     here.writeError('FAREBOX_API_KEY is set and goes before this login: unset it.\n')
   const { hostname, protocol } = new URL(connection.server)
@@ -66,6 +70,11 @@ interface LoggedIn {
   /** Of a new account, else "". */
   readonly apiKey: string
   readonly connection: Connection
+}
+
+/** Ends a session that was replaced. One that cannot be ended now lapses by itself. */
+async function ended({ client }: Connection, refreshToken: string): Promise<void> {
+  await client.request('POST', '/v1/auth/logout', { body: { refresh_token: refreshToken } }).catch(() => undefined)
 }
 
 const isByDevice = ({ privateKeyFile, withApiKey }: LoginOptions): boolean =>
