@@ -20,6 +20,8 @@ const named: Readonly<Record<Action, true>> = {
   'remove.link': true,
   'bind.wallet': true,
   'remove.wallet': true,
+  'approve.device_login': true,
+  'deny.device_login': true,
   'create.invitation': true,
   'revoke.invitation': true,
   'rotate.signing_key': true,
