@@ -93,7 +93,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     ...deliveryRoutes({ db, clock }),
     ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
-    ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
+    ...docsRoutes({ routes: () => routes, version, publicUrl, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,
       metrics,

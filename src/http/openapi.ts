@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { assert } from '../kernel/assert.ts'
 import { catalogue, type ErrorCode, refusalOf } from '../kernel/errors.ts'
+import { tagDescriptions } from './openapi-tags.ts'
 import { type WebhookDescription, webhookItems } from './openapi-webhooks.ts'
 import { type Access, impliedRefusals, type Route } from './route.ts'
 
@@ -44,7 +45,10 @@ export function openApi(routes: readonly Route[], info: OpenApiInfo): Json {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({
+      name,
+      ...(tagDescriptions[name] ? { description: tagDescriptions[name] } : {}),
+    })),
     paths,
     ...(info.webhooks ? { webhooks: webhookItems(info.webhooks, (body) => component(body, schemas)) } : {}),
     components: {

@@ -1,0 +1,22 @@
+/** What the operations under each tag are for: the overview of the API. A test holds it to the tags of all routes. */
+export const tagDescriptions: Readonly<Record<string, string>> = {
+  'Sign-in': 'Agents by a wallet’s signature, owners by an identity provider; sessions, refresh and logout.',
+  Account: 'Who the caller is.',
+  'API keys': 'Long-lived credentials for servers, each with its budget.',
+  Agents: 'Agents that an owner pays for: links, billing modes, budgets.',
+  Wallets: 'Wallets of an account, and proof that they are its own.',
+  Payments: 'Buying Credits: wallet orders, x402, a chain’s own coin.',
+  Credits: 'Balance, statement, and calls that wait to be settled.',
+  Calls: 'What was called, what was held for it and what it cost.',
+  Refunds: 'Credits back for a failed call.',
+  Usage: 'Sums by day, model, Agent and key.',
+  Models: 'What can be called, and its prices.',
+  Media: 'Images and videos, and the files that were made.',
+  Tasks: 'Work that goes on after the request: state, result, cancelling.',
+  Chat: 'Chat completions as OpenAI’s clients ask for them, and what one would cost at most.',
+  Webhooks: 'Signed events to your own address, with a log and replays.',
+  Capabilities: 'Named operations with a price and schemas.',
+  MCP: 'The same operations, and the account, as tools of the Model Context Protocol.',
+  Documents: 'Pages and descriptions for people and programs.',
+  Health: 'For machines that watch the server.',
+}
