@@ -218,6 +218,7 @@ const security: Readonly<Record<Access, readonly Json[]>> = {
   any: [{ apiKey: [] }, { accessToken: [] }],
   spending: [{ apiKey: [] }, { accessToken: [] }],
   session: [{ accessToken: [] }],
+  admin: [{ accessToken: [] }],
 }
 
 const securitySchemes = {
