@@ -38,7 +38,7 @@ const here = (text: string): string => text.replaceAll('http://127.0.0.1:8787', 
 /** Runs a block of the page, in the Agent's folder; the answers are lines of JSON. */
 async function run(name: string): Promise<string> {
   const env = { PATH: process.env.PATH ?? '', RPC_URL: server.development.chain.rpc_url }
-  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', here(named(skill, name))], {
+  const { stdout } = await promisify(execFile)('bash', ['--norc', '-euo', 'pipefail', '-c', here(named(skill, name))], {
     cwd: folder,
     env,
   })
