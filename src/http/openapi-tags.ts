@@ -17,6 +17,7 @@ export const tagDescriptions: Readonly<Record<string, string>> = {
   Webhooks: 'Signed events to your own address, with a log and replays.',
   Capabilities: 'Named operations with a price and schemas.',
   MCP: 'The same operations, and the account, as tools of the Model Context Protocol.',
+  Administration: 'What an operator does: by accounts with the role `admin`, signed in with a session.',
   Documents: 'Pages and descriptions for people and programs.',
   Health: 'For machines that watch the server.',
 }
