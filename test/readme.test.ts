@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,6 +8,7 @@ import { parseDocument, type YAMLSeq } from 'yaml'
 import { openTerminal } from '../src/operator/terminal.fixture.ts'
 import { openClientTerminal } from './client-terminal.ts'
 import { differences, typedCommands } from './console-blocks.ts'
+import { freshDatabase } from './database.ts'
 import { type FreshStart, freshStart, project } from './fresh-start.ts'
 import { startMockProvider } from './mock-provider.ts'
 import { named, type Snippet, snippetsOf } from './snippets.ts'
@@ -169,6 +170,44 @@ describe('the first five minutes', () => {
     await writeFile(join(start.folder, 'agent.mjs'), program)
     expect(await stdoutOf('node agent.mjs')).toMatch(/hello[\s\S]* \d+\navailable \d+\n$/)
   })
+})
+
+test('going live: with the settings of the page the doctor finds nothing wrong on a database of its own', async () => {
+  const page = await snippetsOf(new URL('../docs/going-live.md', import.meta.url))
+  const [settings = '', ...commands] = named(page, 'live').split(/^npx farebox /m)
+  const [database, live] = [await freshDatabase(), join(start.folder, 'live')]
+  await mkdir(live)
+  const { FAREBOX_DATA: _, PORT: _port, ...environment } = start.environment
+  const { stdout } = await run('bash', ['--norc', '-euc', `${settings}\nenv`], { cwd: live, env: environment })
+  const exported = Object.fromEntries(
+    [...stdout.matchAll(/^((?:FAREBOX|DATABASE|NODE_ENV)\w*)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
+  )
+  expect(Object.keys(exported).sort()).toEqual([
+    'DATABASE_URL',
+    'FAREBOX_KEY_PEPPER_FILE',
+    'FAREBOX_PUBLIC_URL',
+    'NODE_ENV',
+  ])
+  // an operator has removed the demo by now
+  const file = (await readFile(join(project, 'farebox.yaml'), 'utf8')).replace('allow_demo: false', 'allow_demo: true')
+  await writeFile(join(live, 'farebox.yaml'), file)
+  const terminal = openTerminal({
+    ...exported,
+    DATABASE_URL: database.url,
+    FAREBOX_KEY_PEPPER: '',
+    FAREBOX_KEY_PEPPER_FILE: join(live, 'pepper'),
+    FAREBOX_CONFIG: join(live, 'farebox.yaml'),
+  })
+  try {
+    for (const command of commands) {
+      const { exitCode, out, err } = await terminal.run(command.trim().split(' '))
+      expect([command, exitCode, out + err]).toEqual([command, 0, expect.any(String)])
+    }
+    expect((await terminal.run(['doctor', '--json'])).json<{ checks: unknown[] }>().checks.length).toBeGreaterThan(10)
+  } finally {
+    terminal.close()
+    await database.drop()
+  }
 })
 
 describe('in the end', () => {
