@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { anchorOf } from '../src/docs/markdown.ts'
+import { markdownToHtml } from '../src/docs/markdown.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 
@@ -39,9 +39,9 @@ function linksOf(from: string): Link[] {
     })
 }
 
-/** The fragments that a document can be linked by. */
+/** The fragments that a document can be linked by, as its page has them. */
 const fragmentsOf = (path: string): string[] =>
-  [...readFileSync(path, 'utf8').matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
+  [...markdownToHtml(readFileSync(path, 'utf8')).matchAll(/<h\d id="([^"]+)"/g)].map(([, id = '']) => id)
 
 test('every link between documents leads to a file that is there, and to a heading that is there', () => {
   const broken = documents.flatMap(linksOf).filter(({ path, fragment }) => {

@@ -109,7 +109,7 @@ const cellsOf = (line: string): string[] =>
     .map((cell) => cell.trim().replaceAll('\\|', '|'))
 
 /** The fragment by which a heading is linked to: as code hosts make it. */
-export const anchorOf = (heading: string): string =>
+const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')

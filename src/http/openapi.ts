@@ -134,12 +134,15 @@ function headerParameters(route: Route): Json[] {
   ]
 }
 
-function requestBody({ body, fromForm }: Route, schemas: Map<string, unknown>): Json {
+function requestBody({ body, fromForm, example }: Route, schemas: Map<string, unknown>): Json {
   const { required = [] } = body as { required?: string[] }
   const schema = component(body, schemas)
   return {
     required: required.length > 0,
-    content: { 'application/json': { schema }, ...(fromForm ? { 'multipart/form-data': { schema } } : {}) },
+    content: {
+      'application/json': { schema, ...(example ? { example } : {}) },
+      ...(fromForm ? { 'multipart/form-data': { schema } } : {}),
+    },
   }
 }
 
