@@ -27,6 +27,13 @@ const server = createServer({
 const get = (url: string, headers: Record<string, string> = {}) => server.inject({ url, headers })
 afterAll(() => server.close())
 
+/** What pages are written with: `<name>` in a document that forgot to mark it as code is none of these. */
+const TAGS = [
+  ...['html', 'head', 'meta', 'title', 'link', 'body', 'header', 'nav', 'main', 'script', 'noscript', 'div'],
+  ...['h1', 'h2', 'h3', 'p', 'a', 'ul', 'ol', 'li', 'dl', 'dt', 'dd', 'code', 'pre', 'strong', 'em', 'img'],
+  ...['table', 'thead', 'tbody', 'tr', 'th', 'td', 'blockquote'],
+]
+
 describe('the documents', () => {
   test('describe exactly the routes that are served, in a sound document', async () => {
     const answer = await get('/openapi.json')
@@ -67,6 +74,8 @@ describe('the documents', () => {
         expect([link.pathname, (await get(link.pathname)).statusCode]).toEqual([link.pathname, 200])
       }
       expect(answer.body.replaceAll(/<(code|pre)[ >].*?<\/\1>/gs, '')).not.toMatch(/<script>|<style>| style=| on\w+=/)
+      const tags = new Set([...answer.body.matchAll(/<([a-z]\w*)/g)].map(([, tag = '']) => tag))
+      expect([...tags].filter((tag) => !TAGS.includes(tag))).toEqual([])
       for (const [, loaded = ''] of answer.body.matchAll(/(?:src|<link [^>]*href)="([^"]+)"/g))
         expect(new URL(loaded, `http://farebox.test${url}`).host).toBe('farebox.test')
     }
@@ -112,6 +121,7 @@ describe('the documents', () => {
     const others = ['/.well-known/x402', '/readyz']
     for (const path of [...links.map(([, path = '']) => path), ...hrefs.map((href) => new URL(href).pathname)])
       if (!others.includes(path)) expect([path, (await get(path)).statusCode]).toEqual([path, 200])
+    expect((await get('/')).headers.location).toBe('docs/guides')
     expect((await get('/robots.txt')).body).toBe('User-agent: *\nDisallow: /v1/payments/topup\n')
   })
 

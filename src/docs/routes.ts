@@ -34,6 +34,14 @@ export function docsRoutes(deps: DocsDeps): Route[] {
   const errors = once(() => page(errorsPage()))
   const shelves = once(readShelves)
   return [
+    route({
+      ...common,
+      path: '/',
+      summary: 'To the guides: where a visitor begins',
+      replies: { 302: { description: 'To /docs/guides', contentType: 'text/html' } },
+      refuses: [],
+      handle: ({ reply }) => reply.redirect('docs/guides', 302),
+    }),
     shown('/openapi.json', 'This API as an OpenAPI 3.1 document', 'application/json', description),
     shown('/docs', 'This API as a page to read and to try', 'text/html', docs),
     shown('/errors', 'Every error that this API answers with', 'text/html', errors),

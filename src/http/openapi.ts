@@ -19,6 +19,7 @@ const description = `Agents call AI models and capabilities and pay with prepaid
 Every answer carries \`x-request-id\`. Every refusal has the body of the schema \`Error\`, its \`code\` one of those listed
 with the operation; each has a page at \`/errors/<code>\`. \`X-Error-Format: openai\` asks for the nested form that OpenAI's
 clients read. Repeat after 429 and 503 as \`Retry-After\` says; do not repeat 402 and 409 unchanged.
+Guides are at [/docs/guides](docs/guides), all that an Agent needs at [/skill.md](skill.md).
 Operations marked \`x-extension\` go beyond the published contract.`
 
 /**
