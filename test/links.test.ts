@@ -55,7 +55,7 @@ test('every document is reached from the README by links', () => {
   const reached = new Set<string>()
   const toRead = [join(project, 'README.md')]
   for (const path of toRead) {
-    if (reached.has(path)) continue
+    if (reached.has(path) || !existsSync(path)) continue
     reached.add(path)
     // a link to a folder shows what is in it
     if (statSync(path).isDirectory()) toRead.push(...documentsIn(path))

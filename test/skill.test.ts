@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type DevelopmentServer, startDevelopmentServer } from '../sdk/src/development-server.fixture.ts'
+import { until } from './app.ts'
 import { named, type Snippet, snippetsOf } from './snippets.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -69,9 +70,9 @@ test('with nothing but a wallet key an Agent signs in, buys by x402 and by an or
   for (const file of ['session.header', 'key.header']) expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600)
 
   const [paid] = await answers('buy')
-  expect(['credited', 'pending']).toContain(paid?.status)
-  const [payments] = await answers('payments')
-  expect(payments?.data).toMatchObject([{ payment_id: paid?.payment_id, amount_micro: 2_000_000 }])
+  const asked = async () => ((await answers('payments'))[0] as { data: Array<Record<string, unknown>> }).data
+  await until(async () => (await asked())[0]?.status === 'credited', 'the payment is credited')
+  expect(await asked()).toMatchObject([{ payment_id: paid?.payment_id, amount_micro: 2_000_000 }])
 
   expect(await run('order')).toMatch(/"attempt_id":"[\s\S]*0x[0-9a-f]{64}\n[\s\S]*"status":"(confirming|completed)"/)
   const again = await run('order')
