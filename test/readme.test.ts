@@ -54,6 +54,16 @@ async function typedByOperator(typed: string): Promise<string> {
   }
 }
 
+/** Puts providers and models of a page into farebox.yaml, as an editor would. */
+async function addToConfiguration(text: string): Promise<void> {
+  const file = join(start.folder, 'farebox.yaml')
+  const [configuration, added] = [parseDocument(await readFile(file, 'utf8')), parseDocument(text)]
+  const { providers = {} } = added.toJS() as { providers?: Record<string, unknown> }
+  for (const name of Object.keys(providers)) configuration.setIn(['providers', name], added.getIn(['providers', name]))
+  ;(configuration.get('models') as YAMLSeq).add(added.getIn(['models', 0]))
+  await writeFile(file, configuration.toString())
+}
+
 const stdoutOf = async (text: string): Promise<string> => (await start.shell(text)).stdout
 
 describe('the README', () => {
@@ -110,28 +120,29 @@ describe('the README', () => {
 })
 
 describe('the first five minutes', () => {
-  test('of an operator print what the page says, and a model of their own is sold', async () => {
+  test('of an operator print what the page says, in its order', async () => {
+    const wrong: string[] = []
+    for (const { name, text } of operatorPage) {
+      if (name === 'own-model') await addToConfiguration(text)
+      if (name === 'call-own-model')
+        expect(JSON.parse(await stdoutOf(text))).toMatchObject({ model: 'demo-mine', usage: { cost_micro: expect.any(Number) } })
+      if (name !== 'operator') continue
+      for (const command of typedCommands(start.here(text))) {
+        const said = await typedByOperator(command.typed)
+        wrong.push(...differences(command, said).map((line) => `${command.typed}: ${line}`))
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  test('of an operator end with a provider of their own', async () => {
     const ollama = await startMockProvider()
     try {
-      const file = join(start.folder, 'farebox.yaml')
-      const configuration = parseDocument(await readFile(file, 'utf8'))
-      const added = parseDocument(
-        named(operatorPage, 'model').replace('http://127.0.0.1:11434', new URL(ollama.baseUrl).origin),
-      )
-      configuration.setIn(['providers', 'ollama'], added.getIn(['providers', 'ollama']))
-      ;(configuration.get('models') as YAMLSeq).add(added.getIn(['models', 0]))
-      const wrong: string[] = []
-      for (const [index, { text }] of operatorPage.filter(({ name }) => name === 'operator').entries()) {
-        // the file is edited after the first look
-        if (index === 1) await writeFile(file, configuration.toString())
-        for (const command of typedCommands(start.here(text))) {
-          const said = await typedByOperator(command.typed)
-          wrong.push(...differences(command, said).map((line) => `${command.typed}: ${line}`))
-        }
-        if (index === 1)
-          expect(JSON.parse(await stdoutOf(named(operatorPage, 'call-own-model')))).toMatchObject({ model: 'llama' })
-      }
-      expect(wrong).toEqual([])
+      const address = ['http://127.0.0.1:11434', new URL(ollama.baseUrl).origin] as const
+      await addToConfiguration(named(operatorPage, 'own-provider').replace(...address))
+      expect(await stdoutOf('npx farebox prices reload')).toMatch(/ \+ provider ollama\n/)
+      const call = named(operatorPage, 'call-own-model').replace('demo-mine', 'llama')
+      expect(JSON.parse(await stdoutOf(call))).toMatchObject({ choices: [{ message: { content: 'pong' } }] })
     } finally {
       await ollama.close()
     }

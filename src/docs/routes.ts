@@ -33,6 +33,7 @@ export function docsRoutes(deps: DocsDeps): Route[] {
   const docs = once(() => page(docsPage()))
   const errors = once(() => page(errorsPage()))
   const shelves = once(readShelves)
+  const guides = once(async () => guideDocuments(await shelves(), deps.publicUrl()))
   return [
     route({
       ...common,
@@ -46,7 +47,7 @@ export function docsRoutes(deps: DocsDeps): Route[] {
     shown('/docs', 'This API as a page to read and to try', 'text/html', docs),
     shown('/errors', 'Every error that this API answers with', 'text/html', errors),
     file('/docs/:file', 'A guide, as a page or (.md) as Markdown, or a file of the pages', async (name) => {
-      return (await readAsset(name)) ?? guideDocument(name, await shelves(), deps.publicUrl())
+      return (await readAsset(name)) ?? (await guides()).get(name)
     }),
     file('/docs/pictures/:file', 'A picture of the guides', readPicture),
     errorRoute,
@@ -73,20 +74,17 @@ function file(path: string, summary: string, read: (name: string) => Promise<Doc
   })
 }
 
-/** `guides`, the name of a guide, or that with `.md`; undefined for anything else. */
-function guideDocument(file: string, shelves: readonly Shelf[], publicUrl: string): Document | undefined {
-  if (file === 'guides') return page(guidesPage(shelves))
-  const name = file.replace(/\.md$/, '')
+/** Every guide by the name of its file: as a page, and with `.md` as Markdown; and `guides`, which lists them. */
+function guideDocuments(shelves: readonly Shelf[], publicUrl: string): ReadonlyMap<string, Document> {
   const guides = guidesOf(shelves)
-  const guide = guides.find((guide) => guide.name === name)
-  if (!guide) return undefined
-  if (name === file) return page(guidePage(guide, served(guide.text, { publicUrl, guides, address: (name) => name })))
-  return markdown(
-    served(guide.text, { publicUrl, guides, address: (name) => `${publicUrl}/docs/${name}.md` }).replaceAll(
-      '](pictures/',
-      `](${publicUrl}/docs/pictures/`,
-    ),
-  )
+  const made = new Map([['guides', page(guidesPage(shelves))]])
+  for (const guide of guides) {
+    const read = served(guide.text, { publicUrl, guides, address: (name) => name })
+    const twin = served(guide.text, { publicUrl, guides, address: (name) => `${publicUrl}/docs/${name}.md` })
+    made.set(guide.name, page(guidePage(guide, read)))
+    made.set(`${guide.name}.md`, markdown(twin.replaceAll('](pictures/', `](${publicUrl}/docs/pictures/`)))
+  }
+  return made
 }
 
 const errorForms = {
