@@ -144,15 +144,7 @@ function wordsOf(row: Movement): string {
   if (row.kind === 'refund')
     return `Refund ${row.refund_id ?? ''}${row.call_id === null ? '' : ` of call ${row.call_id}`}`
   if (row.kind === 'expiry') return 'Expired'
-  return row.grant ? `${sources[row.grant.source] ?? row.grant.source} ${row.grant.source_id}` : 'Added'
-}
-
-const sources: Readonly<Record<string, string>> = {
-  order: 'Order',
-  x402: 'x402 payment',
-  axon: 'Native payment',
-  promo: 'Present',
-  operator: 'Given by the operator:',
+  return row.grant ? `${row.grant.source} ${row.grant.source_id}` : 'Added'
 }
 
 /** The same range as CSV, as the server writes it. */

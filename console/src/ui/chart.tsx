@@ -9,9 +9,6 @@ export interface Bar {
 const WIDTH = 720
 const HEIGHT = 220
 const FOOT = 24
-/** Where the highest bar ends, with a line that says how much it is. */
-const PEAK = 10
-const HEAD = 10
 /** Distinguishable also without colour vision; the table below says it in words. */
 const palette = ['#2f7d68', '#c9822b', '#5b6fc0', '#a8476f', '#6c8a2f', '#7a7f86', '#3f97b5', '#b0563b']
 
@@ -30,8 +27,7 @@ export function StackedBars({
   const [asTable, setAsTable] = useState(false)
   const id = useId()
   const totals = bars.map((bar) => series.reduce((sum, name) => sum + (bar.values[name] ?? 0), 0))
-  const most = Math.max(...totals)
-  const highest = Math.max(most, 1)
+  const highest = Math.max(...totals, 1)
   const step = WIDTH / Math.max(bars.length, 1)
   const every = Math.ceil(bars.length / 8)
   return (
@@ -51,23 +47,15 @@ export function StackedBars({
         </button>
       </div>
       <div hidden={asTable}>
-        <svg viewBox={`-18 ${-HEAD} ${WIDTH + 36} ${HEAD + HEIGHT + FOOT}`} aria-hidden="true" focusable="false">
+        <svg viewBox={`-18 0 ${WIDTH + 36} ${HEIGHT + FOOT}`} aria-hidden="true" focusable="false">
           <line x1="0" x2={WIDTH} y1={HEIGHT} y2={HEIGHT} stroke="var(--line-strong)" />
-          {most > 0 ? (
-            <>
-              <line x1="0" x2={WIDTH} y1={PEAK} y2={PEAK} stroke="var(--line)" strokeDasharray="3 4" />
-              <text x="0" y={PEAK - 5} fontSize="12" fill="var(--text-quiet)">
-                {format(most)}
-              </text>
-            </>
-          ) : null}
           {bars.map((bar, n) => {
             let top = HEIGHT
             return (
               <g key={bar.label}>
                 <title>{`${bar.label}: ${format(totals[n] ?? 0)}`}</title>
                 {series.map((name, s) => {
-                  const height = ((bar.values[name] ?? 0) / highest) * (HEIGHT - PEAK)
+                  const height = ((bar.values[name] ?? 0) / highest) * (HEIGHT - 10)
                   top -= height
                   return (
                     <rect
