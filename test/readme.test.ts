@@ -125,7 +125,10 @@ describe('the first five minutes', () => {
     for (const { name, text } of operatorPage) {
       if (name === 'own-model') await addToConfiguration(text)
       if (name === 'call-own-model')
-        expect(JSON.parse(await stdoutOf(text))).toMatchObject({ model: 'demo-mine', usage: { cost_micro: expect.any(Number) } })
+        expect(JSON.parse(await stdoutOf(text))).toMatchObject({
+          model: 'demo-mine',
+          usage: { cost_micro: expect.any(Number) },
+        })
       if (name !== 'operator') continue
       for (const command of typedCommands(start.here(text))) {
         const said = await typedByOperator(command.typed)
