@@ -99,6 +99,9 @@ describe('the documents', () => {
     expect(twin.headers['content-type']).toBe('text/markdown; charset=utf-8')
     expect(twin.body).toContain('(https://api.example.test/docs/agent-sign-in.md)')
     // what only operators need is not shown, and no link leads there
+    for (const name of ['x402', 'wallet-orders', 'media'])
+      expect((await get(`/docs/${name}.md`)).body).not.toMatch(/For the operator|FAREBOX_R/)
+    expect((await get('/docs/media.md')).body).toContain('# Images, videos and tasks')
     expect((await get('/docs/operator')).statusCode).toBe(404)
     expect((await get('/docs/owner-sign-in.md')).body).not.toContain('](operator.md)')
     for (const name of ['nothing.md', '..%2foperator.md', 'guides.md'])

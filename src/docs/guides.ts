@@ -70,19 +70,24 @@ async function readGuide(name: string, about: string): Promise<Guide> {
 /** The address at which documents say a server is; a server says its own instead. */
 const DOCUMENTED_ADDRESS = 'http://127.0.0.1:8787'
 
-/** A document as this server gives it: with its own address, and with links to what it shows only. */
+/** A section of a document that its server's users do not need, up to the next one of its rank. */
+const FOR_THE_OPERATOR = /^## For the operator.*\n(?:(?!## ).*\n)*/gm
+
+/** A document as this server gives it: with its own address, without what is for operators, and with links to what it shows only. */
 export function served(
   text: string,
   { publicUrl, guides, address }: { publicUrl: string; guides: readonly Guide[]; address: (name: string) => string },
 ): string {
   const names = new Set(guides.map(({ name }) => name))
-  const linked = text.replaceAll(
-    /^```[\s\S]*?^```|(!?)\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]+)\)/gm,
-    (all: string, picture: string | undefined, label: string | undefined, target: string | undefined) => {
-      if (label === undefined || target === undefined || picture === '!' || /^(https?:|#)/.test(target)) return all
-      const [, name = '', fragment = ''] = /([\w-]+)\.md(#.*)?$/.exec(target.replace('sdk/README.md', 'sdk.md')) ?? []
-      return names.has(name) ? `[${label}](${address(name)}${fragment})` : label
-    },
-  )
+  const linked = text
+    .replaceAll(FOR_THE_OPERATOR, '')
+    .replaceAll(
+      /^```[\s\S]*?^```|(!?)\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]+)\)/gm,
+      (all: string, picture: string | undefined, label: string | undefined, target: string | undefined) => {
+        if (label === undefined || target === undefined || picture === '!' || /^(https?:|#)/.test(target)) return all
+        const [, name = '', fragment = ''] = /([\w-]+)\.md(#.*)?$/.exec(target.replace('sdk/README.md', 'sdk.md')) ?? []
+        return names.has(name) ? `[${label}](${address(name)}${fragment})` : label
+      },
+    )
   return linked.replaceAll(DOCUMENTED_ADDRESS, publicUrl)
 }
