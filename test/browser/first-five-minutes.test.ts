@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
@@ -114,20 +114,23 @@ test('the first five minutes of an owner can be clicked as their page says', asy
   expect(visitor.complaints).toEqual([])
 })
 
-test('the page names what is clicked here, and shows pictures that are there', async () => {
+test('the page names what is clicked here, and every picture is there, small, and shown', async () => {
   const text = await readFile(new URL('first-five-minutes-owner.md', documents), 'utf8')
   const named = [...text.matchAll(/\*\*([^*]+)\*\*/g)].map(([, label]) => label)
   const clicked = ['Buy Credits', 'Make the order', 'API keys', 'New key', 'Create key', 'Agents', 'Link an Agent']
   expect(named).toEqual(expect.arrayContaining([...clicked, 'Usage', 'Statement', 'Requests']))
-  for (const [, path = ''] of text.matchAll(/!\[[^\]]+\]\(([^)]+)\)/g))
-    expect((await readFile(new URL(path, documents))).length, path).toBeLessThan(120_000)
+  const shown = text + (await readFile(new URL('../README.md', documents), 'utf8'))
+  const pictures = await readdir(new URL('pictures/', documents))
+  const names = pictures.filter((name) => name.endsWith('.png'))
+  expect(names.filter((name) => !shown.includes(`pictures/${name})`))).toEqual([])
+  for (const name of names)
+    expect((await readFile(new URL(`pictures/${name}`, documents))).length, name).toBeLessThan(120_000)
 })
 
 test('the dark pictures', async () => {
   if (!takesPictures) return
   const visitor = await world.visitor({ colorScheme: 'dark', height: 832 })
   const page = await atHome(visitor)
-  await picture(page, 'home-dark')
   await openedBy(page, 'Usage')
   await picture(page, 'usage-dark')
 })
