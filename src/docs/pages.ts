@@ -16,7 +16,7 @@ export function docsPage(): string {
 </head>
 <body>
 ${navigation('')}
-<main id="api"></main>
+<div id="api" role="region" aria-label="Operations"></div>
 <noscript>This page needs JavaScript. The same as a document: <a href="openapi.json">openapi.json</a></noscript>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
