@@ -181,7 +181,7 @@ test('the page of the API shows every operation under a tag that says what it is
   const operations = Object.values({ ...document.paths, ...document.webhooks }).flatMap((methods) =>
     Object.keys(methods),
   )
-  await expect.poll(() => page.locator('.opblock').count(), { timeout: 30_000 }).toBe(operations.length)
+  await expect.poll(() => page.locator('.opblock').count(), { timeout: 120_000 }).toBe(operations.length)
   const models = page.locator('#operations-Models-getModels')
   await models.locator('.opblock-summary').click()
   await models.getByRole('button', { name: 'Execute' }).click()
