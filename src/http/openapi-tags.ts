@@ -1,6 +1,7 @@
 /** What the operations under each tag are for: the overview of the API. A test holds it to the tags of all routes. */
 export const tagDescriptions: Readonly<Record<string, string>> = {
   'Sign-in': 'Agents by a wallet’s signature, owners by an identity provider; sessions, refresh and logout.',
+  'Owner sign-in': 'A command line that a person signs in to with a code, in their own browser.',
   Account: 'Who the caller is.',
   'API keys': 'Long-lived credentials for servers, each with its budget.',
   Agents: 'Agents that an owner pays for: links, billing modes, budgets.',
