@@ -100,7 +100,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     ...administrationRoutes(core),
     ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
-    ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
+    ...docsRoutes({ routes: () => routes, version, publicUrl, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,
       metrics,
