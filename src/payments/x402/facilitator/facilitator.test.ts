@@ -76,14 +76,16 @@ function carryOut({ payload }: Proof['payload']): Promise<string> {
   return setting.carryOut(proofOf(setting.chain, 2, authorization, payload.signature))
 }
 
+const handedOver = ({ authorization }: Proof) =>
+  eventually(async () => {
+    const rows = `select from x402_payments where nonce = $1 and status = 'pending'`
+    return (await setting.database.sql(rows, [authorization.nonce])).length > 0
+  }, 'the payment is handed over')
+
 /** Sends a proof and, once it is handed over, lets the time of the request pass. */
 async function lapsed(proof: Proof) {
   const answer = setting.topUp({ amount: proof.authorization.value, headers: proof.headers })
-  const handedOver = `select from x402_payments where nonce = $1 and status = 'pending'`
-  await eventually(
-    async () => (await setting.database.sql(handedOver, [proof.authorization.nonce])).length > 0,
-    'the payment is handed over',
-  )
+  await handedOver(proof)
   setting.advance(16_000)
   return answer
 }
@@ -134,6 +136,7 @@ test('38 a facilitator that hangs in /settle and sends nothing keeps no other pa
   const settles = () => asked.filter(({ path }) => path === '/x402/settle').length
   const before = settles()
   await eventually(() => settles() > before, 'the facilitator hangs')
+  await handedOver(proof)
   behaviour = HONEST
   // for two minutes nothing comes of the one that hangs
   expect((await setting.pay({ wallet: other })).status).toBe(200)
