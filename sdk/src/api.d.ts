@@ -9594,7 +9594,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description next_cursor of the page before */
+                /** @description next_cursor of the page before; 0 is the first page */
                 before_id?: number;
                 /** @description First moment */
                 from?: string;
@@ -9723,7 +9723,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description next_cursor of the page before */
+                /** @description next_cursor of the page before; 0 is the first page */
                 before_id?: number;
                 model?: string;
                 status?: "running" | "success" | "failed" | "usage_unknown" | "pending_settlement";
