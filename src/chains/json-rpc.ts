@@ -11,7 +11,7 @@ export interface JsonRpc {
 }
 
 /** A node that is asked answers within this or is given up, unless the operator says otherwise. */
-export const RPC_TIMEOUT_MS = 3_000
+const RPC_TIMEOUT_MS = 3_000
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 /** As many questions travel together. */
 const BATCH_MAX = 50
