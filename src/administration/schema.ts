@@ -7,7 +7,7 @@ import type { By } from './by.ts'
 export const administration = { tag: 'Administration', access: 'admin', extension: true } as const
 
 /** Why something is done: 1 to 500 characters, not blank. */
-const Reason = Type.String({
+export const Reason = Type.String({
   minLength: 1,
   maxLength: 500,
   pattern: '\\S',

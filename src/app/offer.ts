@@ -29,6 +29,8 @@ export interface Offer {
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly mediaModels: () => ReadonlyMap<string, MediaModelConfig>
   readonly capabilities: () => Catalogue
+  /** The configuration in force, as it was read last. */
+  readonly inForce: () => Loaded
   /** Reads models, prices and capabilities again, one reading at a time. What cannot be used changes nothing. Never rejects. */
   readonly reload: (load: () => Loaded) => Promise<Reloaded>
   /** How the last reading went, and versions that are blocked, for /readyz and the metrics. */
@@ -54,7 +56,7 @@ interface Opened {
 export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> {
   const providers = openProviders(first.config, first.secrets, deps.clock)
   let upstreams = new Map<string, Opened>()
-  let config = first.config
+  let { config, secrets } = first
   let models = byId(config.models)
   let mediaModels = byId(config.mediaModels)
   let capabilities = await openCatalogue({ db: deps.db, ...catalogueSource(first, new Map(), upstreams) })
@@ -78,6 +80,7 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
       mediaModels = byId(loaded.config.mediaModels)
       capabilities = next
       config = { ...loaded.config, providers: { ...loaded.config.providers, ...config.providers } }
+      secrets = loaded.secrets
       retireMissing(upstreams, opened, deps.onTrouble)
       upstreams = opened
     } catch (error) {
@@ -96,6 +99,7 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
     models: () => models,
     mediaModels: () => mediaModels,
     capabilities: () => capabilities,
+    inForce: () => ({ config, secrets }),
     reload(load) {
       const reloaded = last.then(async () => {
         const result = await read(load)

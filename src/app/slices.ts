@@ -1,4 +1,5 @@
 import { accountAdministrationRoutes } from '../administration/accounts/routes.ts'
+import { holdAdministrationRoutes } from '../administration/holds/routes.ts'
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
@@ -117,8 +118,8 @@ export const paymentHint =
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 /** What admins do in the console: the verbs of the operator's command line. */
-function administrationRoutes({ db }: Core): readonly Route[] {
-  return [...accountAdministrationRoutes({ db })]
+function administrationRoutes({ db, offer }: Core): readonly Route[] {
+  return [...accountAdministrationRoutes({ db }), ...holdAdministrationRoutes({ db, lookupSettings: offer.inForce })]
 }
 
 /** Operations over HTTP, and the same as tools. */

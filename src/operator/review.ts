@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { Fault } from '../kernel/errors.ts'
 import { creditsFromText, inCredits, type Microcredits, microcredits } from '../kernel/money.ts'
 import type { Receipt } from '../payments/orders/crediting/store.ts'
 import * as reading from '../payments/orders/reading/store.ts'
@@ -13,6 +12,7 @@ import { parseCredits, parseLimit, withJson, withReason } from '../terminal/opti
 import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
 import type { AddCommands } from './program.ts'
+import { refusedPlainly } from './refused.ts'
 import { type Session, withDatabase } from './session.ts'
 
 /** Above this value a decision takes two operators, unless FAREBOX_REVIEW_ALONE_CREDITS says otherwise. */
@@ -180,12 +180,12 @@ async function decide(
   named: string,
   options: DecisionOptions,
 ): Promise<void> {
-  await withDatabase(around, 'deciding', async ({ db }) => {
+  await withDatabase(around, 'deciding', async ({ db, operator }) => {
     const account = options.account === undefined ? undefined : await findAccount(db, options.account)
     const wanted: Decision = {
       action,
       reason: options.reason,
-      operator: around.userName,
+      operator,
       ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
       ...(account === undefined ? {} : { accountId: account.id }),
       ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
@@ -195,10 +195,7 @@ async function decide(
     if (key === undefined && account !== undefined)
       throw new ProgramFault(exitCodes.usage, 'An order names its account itself: leave --account out.')
     const deciding = key ? decideTransfer(deps, key, wanted) : decideOrder(deps, orderId(named), wanted)
-    const decided = await deciding.catch((error: unknown) => {
-      if (error instanceof Fault) throw new ProgramFault(exitCodes.conflict, error.message)
-      throw error
-    })
+    const decided = await refusedPlainly(deciding)
     print(around, options, {
       data: { payment: named, action, ...decided },
       text: said(action, named, decided),

@@ -75,11 +75,8 @@ async function dismiss(
   id: bigint,
   options: { reason: string; json?: boolean },
 ): Promise<void> {
-  await withDatabase(around, 'closing the payment', async ({ db }) => {
-    const outcome = await closeReview(
-      { db, clock: around.clock },
-      { id, operator: around.userName, reason: options.reason },
-    )
+  await withDatabase(around, 'closing the payment', async ({ db, operator }) => {
+    const outcome = await closeReview({ db, clock: around.clock }, { id, operator, reason: options.reason })
     if (outcome !== 'closed')
       throw new ProgramFault(
         outcome === 'missing' ? exitCodes.failed : exitCodes.conflict,

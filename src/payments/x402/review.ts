@@ -1,5 +1,5 @@
 import type { Database } from '../../db/database.ts'
-import { recordAction } from '../../identity/audit-log/service.ts'
+import { type Operator, operatorName, recordAction } from '../../identity/audit-log/service.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { stepOf } from './states.ts'
 import * as store from './store.ts'
@@ -10,7 +10,12 @@ import * as store from './store.ts'
  */
 export function closeReview(
   { db, clock }: { readonly db: Database; readonly clock: Clock },
-  decided: { readonly id: bigint; readonly operator: string; readonly reason: string },
+  decided: {
+    readonly id: bigint
+    readonly operator: Operator
+    readonly reason: string
+    readonly requestId?: string | undefined
+  },
 ): Promise<'closed' | 'missing' | 'not in review' | 'credited'> {
   return db.transaction().execute(async (tx) => {
     if (!(await store.find(tx, decided.id))) return 'missing'
@@ -18,20 +23,21 @@ export function closeReview(
     if (payment.grant_id !== null) return 'credited'
     const to = stepOf(payment.status, 'operator_dismiss')
     if (to === 'stale') return 'not in review'
-    const { reason, operator } = decided
+    const { reason, operator, requestId } = decided
     const change = { reason: 'dismissed' }
     await store.move(tx, payment, {
       event: 'operator_dismiss',
       to,
       at: clock.now(),
       change,
-      data: { reason, operator },
+      data: { reason, operator: operatorName(operator) },
     })
     await recordAction(tx, {
-      actor: { kind: 'operator', name: operator },
+      actor: operator,
       action: 'dismiss.payment',
       targetId: payment.id,
       reason,
+      requestId,
       before: { status: payment.status, reason: payment.reason },
       after: { status: to },
     })

@@ -85,11 +85,12 @@ async function resolve(
   })
   if (credits) await claims.tell(tx, 'payment.credited', moved, now)
   await recordAction(tx, {
-    actor: { kind: 'operator', name: decision.operator },
+    actor: decision.operator,
     action: `${decision.action}.native_payment`,
     targetId: claim.id,
     after: data,
     reason: decision.reason,
+    requestId: decision.requestId,
   })
   return taken
 }

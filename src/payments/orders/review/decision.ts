@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../db/schema.ts'
+import { type Operator, operatorName } from '../../../identity/audit-log/service.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { dividedRoundingDown, MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
 
@@ -9,8 +10,10 @@ export type Action = 'credit' | 'refund' | 'dismiss'
 export interface Decision {
   readonly action: Action
   readonly reason: string
-  /** Who decides, by name: two of them are two people. */
-  readonly operator: string
+  /** Who decides: two operators are two people. */
+  readonly operator: Operator
+  /** The request that it was decided by, where there is one. */
+  readonly requestId?: string | undefined
   /** How much to credit; without it what arrived is worth at the order's own rate. */
   readonly creditMicro?: bigint
   /** Whom to credit for a transfer without an order. */
@@ -54,4 +57,4 @@ export function termsOf(decision: Decision, value: bigint): JsonObject {
 }
 
 /** The operator, as events, grants and the audit log name them. */
-export const actorOf = ({ operator }: Decision): string => `operator:${operator}`
+export const actorOf = ({ operator }: Decision): string => operatorName(operator)
