@@ -1,5 +1,4 @@
 import { accountAdministrationRoutes } from '../administration/accounts/routes.ts'
-import { holdAdministrationRoutes } from '../administration/holds/routes.ts'
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
@@ -35,6 +34,7 @@ import { orderRoutes } from '../payments/orders/routes.ts'
 import { x402Routes } from '../payments/x402/routes.ts'
 import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
 import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
+import { moneyAdministrationRoutes } from './administration.ts'
 import { capabilityTasks } from './capability-tasks.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
@@ -118,8 +118,8 @@ export const paymentHint =
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 /** What admins do in the console: the verbs of the operator's command line. */
-function administrationRoutes({ db, offer }: Core): readonly Route[] {
-  return [...accountAdministrationRoutes({ db }), ...holdAdministrationRoutes({ db, lookupSettings: offer.inForce })]
+function administrationRoutes(core: Core): readonly Route[] {
+  return [...accountAdministrationRoutes({ db: core.db }), ...moneyAdministrationRoutes(core)]
 }
 
 /** Operations over HTTP, and the same as tools. */

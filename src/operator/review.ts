@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { creditsFromText, inCredits, type Microcredits, microcredits } from '../kernel/money.ts'
+import { environmentTable } from '../config/environment.ts'
+import { inCredits, type Microcredits } from '../kernel/money.ts'
 import type { Receipt } from '../payments/orders/crediting/store.ts'
 import * as reading from '../payments/orders/reading/store.ts'
 import type { Action, Decided, Decision } from '../payments/orders/review/decision.ts'
@@ -15,8 +16,6 @@ import type { AddCommands } from './program.ts'
 import { refusedPlainly } from './refused.ts'
 import { type Session, withDatabase } from './session.ts'
 
-/** Above this value a decision takes two operators, unless FAREBOX_REVIEW_ALONE_CREDITS says otherwise. */
-const ALONE_LIMIT = microcredits(100_000_000n)
 const EVENTS_SHOWN_MAX = 100
 
 /** `farebox review list|show|credit|refund|dismiss`: payments that could not be credited by themselves. */
@@ -218,9 +217,10 @@ function said(action: Action, named: string, decided: Decided): string {
 
 /** Above this value a decision takes two operators. Refuses a setting that is no amount. */
 export function aloneLimit(around: ProgramSurroundings): Microcredits {
+  const { parser, fallback } = environmentTable.FAREBOX_REVIEW_ALONE_CREDITS
   const text = around.environment.FAREBOX_REVIEW_ALONE_CREDITS
-  if (text === undefined || text === '') return ALONE_LIMIT
-  const limit = creditsFromText(text)
+  if (text === undefined || text === '') return fallback
+  const limit = parser.parse(text)
   if (limit === undefined)
     throw new ProgramFault(
       exitCodes.usage,

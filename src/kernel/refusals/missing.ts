@@ -65,6 +65,13 @@ export const missingThings = {
     message: 'No call with this request id waits, or waited, for a settlement of this account.',
     fix: 'GET /v1/credits/settlements?state=all lists the items of this account.',
   },
+  review_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Review not found',
+    message: 'There is no such payment here.',
+    fix: 'GET /v1/admin/reviews lists the payments that wait for a decision, with their ids.',
+  },
   hold_not_found: {
     status: 404,
     type: 'not_found_error',

@@ -30,9 +30,13 @@ export type Decided =
   | { readonly outcome: 'done'; readonly creditMicro: bigint; readonly takenMicro?: bigint }
   | { readonly outcome: 'proposed'; readonly creditMicro: bigint; readonly until: Date }
 
+/** What an amount that arrived is worth, in microcredits, at a rate of micro units for one Credit. Rounded down. */
+export const receivedWorth = (receivedMicro: bigint, ratePpm: bigint): bigint =>
+  dividedRoundingDown(receivedMicro * MICROCREDITS_PER_CREDIT, ratePpm)
+
 /** What is decided over, in microcredits: never more than what arrived is worth. */
 export function worthOf(receivedMicro: bigint, ratePpm: bigint, { action, creditMicro }: Decision): bigint {
-  const worth = dividedRoundingDown(receivedMicro * MICROCREDITS_PER_CREDIT, ratePpm)
+  const worth = receivedWorth(receivedMicro, ratePpm)
   if (action !== 'credit' || creditMicro === undefined) {
     if (action === 'credit' && worth === 0n)
       throw new Fault('amount_below_minimum', {

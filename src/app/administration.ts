@@ -1,0 +1,39 @@
+import { holdAdministrationRoutes } from '../administration/holds/routes.ts'
+import { reviewAdministrationRoutes } from '../administration/reviews/routes.ts'
+import type { ChainState, ReviewsDeps } from '../administration/reviews/service.ts'
+import type { Route } from '../http/route.ts'
+import type { Core } from './core.ts'
+
+/** What admins see and decide about money. What only a running server knows is handed to the slices here. */
+export function moneyAdministrationRoutes(core: Core): readonly Route[] {
+  const { db, offer } = core
+  return [
+    ...holdAdministrationRoutes({ db, lookupSettings: offer.inForce }),
+    ...reviewAdministrationRoutes(reviewsDeps(core)),
+  ]
+}
+
+const reviewsDeps = ({ db, around, payments }: Core): ReviewsDeps => ({
+  db,
+  clock: around.clock,
+  aloneLimitMicro: around.config.reviewAloneMicro,
+  coin: around.config.payments.axon,
+  chainState: (kind, chainId) =>
+    kind === 'native' ? nativeState(payments.axon.status()) : watchedState(payments.watcher.status(), chainId),
+})
+
+function watchedState(
+  chains: ReturnType<Core['payments']['watcher']['status']>,
+  chainId: bigint,
+): ChainState | undefined {
+  const chain = chains.find((candidate) => candidate.chainId === chainId)
+  if (!chain) return undefined
+  const { healthy, trouble, behind, lastReadAt } = chain
+  return { healthy, detail: trouble ?? `${behind} blocks behind`, readAt: lastReadAt }
+}
+
+/** Quotes may stop for want of a rate; what is shown of a payment needs the chain only. */
+function nativeState(status: ReturnType<Core['payments']['axon']['status']>): ChainState | undefined {
+  if (!status) return undefined
+  return { healthy: status.usable, detail: status.trouble ?? 'it is read', readAt: status.lastReadAt }
+}
