@@ -185,7 +185,8 @@ describe('credentials', () => {
           headers: { ...(authorization === undefined ? {} : { authorization }), 'content-type': 'application/json' },
         })
         expect([what, documented(reply, route)]).toEqual([what, what === 'banned' ? 'account_banned' : 'unauthorized'])
-        if (reply.status === 401) expect(reply.headers['www-authenticate']).toBe('Bearer realm="farebox"')
+        const challenge = route.challenge ? `${route.challenge()}, ` : ''
+        if (reply.status === 401) expect(reply.headers['www-authenticate']).toBe(`Bearer ${challenge}realm="farebox"`)
       }
     }
     expect(await digest()).toBe(before)
