@@ -1,4 +1,5 @@
 import { holdAdministrationRoutes } from '../administration/holds/routes.ts'
+import { type PricesDeps, priceAdministrationRoutes } from '../administration/prices/routes.ts'
 import { reviewAdministrationRoutes } from '../administration/reviews/routes.ts'
 import type { ChainState, ReviewsDeps } from '../administration/reviews/service.ts'
 import type { Route } from '../http/route.ts'
@@ -10,6 +11,7 @@ export function moneyAdministrationRoutes(core: Core): readonly Route[] {
   return [
     ...holdAdministrationRoutes({ db, lookupSettings: offer.inForce }),
     ...reviewAdministrationRoutes(reviewsDeps(core)),
+    ...priceAdministrationRoutes(pricesDeps(core)),
   ]
 }
 
@@ -36,4 +38,34 @@ function watchedState(
 function nativeState(status: ReturnType<Core['payments']['axon']['status']>): ChainState | undefined {
   if (!status) return undefined
   return { healthy: status.usable, detail: status.trouble ?? 'it is read', readAt: status.lastReadAt }
+}
+
+function pricesDeps({ db, around, offer }: Core): PricesDeps {
+  const { clock, host, pid, isRunning, config } = around
+  const { load, askToReload } = around.reading ?? { load: offer.inForce, askToReload: undefined }
+  return {
+    db,
+    clock,
+    host,
+    file: config.configurationFile,
+    isRunning,
+    config: () => offer.inForce().config,
+    standing: offer.standing,
+    preview: () => offer.preview(load),
+    ask(asked) {
+      // a signal to itself could be taken for that of a terminal that was closed
+      if (asked === pid) void offer.reload(load)
+      else if (!askToReload || !couldAsk(() => askToReload(asked))) return false
+      return true
+    },
+  }
+}
+
+function couldAsk(ask: () => void): boolean {
+  try {
+    ask()
+    return true
+  } catch {
+    return false
+  }
 }

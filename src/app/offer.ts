@@ -33,6 +33,8 @@ export interface Offer {
   readonly inForce: () => Loaded
   /** Reads models, prices and capabilities again, one reading at a time. What cannot be used changes nothing. Never rejects. */
   readonly reload: (load: () => Loaded) => Promise<Reloaded>
+  /** What a reading would change, without taking it over. Versions of capabilities are not frozen by it. */
+  readonly preview: (load: () => Loaded) => Reloaded
   /** How the last reading went, and versions that are blocked, for /readyz and the metrics. */
   readonly standing: () => { readonly refused: string | undefined; readonly drifted: readonly string[] }
   readonly close: () => Promise<void>
@@ -85,7 +87,7 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
       upstreams = opened
     } catch (error) {
       retireMissing(opened, upstreams, deps.onTrouble)
-      const reasons = error instanceof ConfigurationFault ? problemsOf(error) : ['The configuration could not be read.']
+      const reasons = reasonsOf(error)
       if (!(error instanceof ConfigurationFault)) deps.onTrouble('the configuration could not be read again', error)
       refused = `refused at ${deps.clock.now().toISOString()}, the settings of before stay in force: ${reasons.length} ${reasons.length === 1 ? 'problem' : 'problems'}`
       return { outcome: 'refused', lines: reasons }
@@ -112,6 +114,15 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
       last = reloaded
       return reloaded
     },
+    preview(load) {
+      try {
+        const drifted = driftedVersions(capabilities)
+        const lines = changesBetween(config, load().config, { before: drifted, after: drifted })
+        return { outcome: lines.length === 0 ? 'unchanged' : 'applied', lines }
+      } catch (error) {
+        return { outcome: 'refused', lines: reasonsOf(error) }
+      }
+    },
     standing: () => ({ refused, drifted: driftedVersions(capabilities) }),
     close: async () => {
       await last
@@ -126,8 +137,10 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
 const byId = <T extends { readonly id: string }>(models: readonly T[]): ReadonlyMap<string, T> =>
   new Map(models.map((model) => [model.id, model]))
 
-const problemsOf = ({ problems }: ConfigurationFault): string[] =>
-  problems.map(({ where, problem, fix }) => `${where}: ${problem} ${fix}`)
+const reasonsOf = (error: unknown): string[] =>
+  error instanceof ConfigurationFault
+    ? error.problems.map(({ where, problem, fix }) => `${where}: ${problem} ${fix}`)
+    : ['The configuration could not be read.']
 
 /** Upstreams that are wired as before are kept with their sockets. */
 function catalogueSource(

@@ -36,6 +36,24 @@ export async function beat(db: Database, id: bigint, oldestHoldId: bigint): Prom
     .execute()
 }
 
+/** A server process that gives signs of life. */
+export interface RunningProcess {
+  readonly id: bigint
+  readonly host: string
+  readonly pid: number
+}
+
+/** The servers that run on this database, oldest first. */
+export async function running(db: Database): Promise<RunningProcess[]> {
+  return db
+    .selectFrom('processes')
+    .select(['id', 'host', 'pid'])
+    .where('ended_at', 'is', null)
+    .where('heartbeat_at', '>', sql<Date>`now() - make_interval(secs => ${SILENT_AFTER_SECONDS})`)
+    .orderBy('id')
+    .execute()
+}
+
 /** Says goodbye: from here on no hold of this process can be made. */
 export async function end(db: Database, id: bigint): Promise<void> {
   await db

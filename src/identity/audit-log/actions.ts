@@ -31,6 +31,7 @@ export const actions = {
   'refund.order': 'order',
   'dismiss.order': 'order',
   'rewind.chain': 'chain',
+  'reload.configuration': 'configuration',
   'dismiss.payment': 'payment',
   'create.webhook': 'webhook',
   'change.webhook': 'webhook',

@@ -46,6 +46,13 @@ export const conflicts = {
     message: 'The status of the account does not allow this. It was left as it is.',
     fix: 'The message says which verb lifts the status that it has: unban a banned account, reactivate a deactivated one.',
   },
+  configuration_refused: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Configuration refused',
+    message: 'The configuration file cannot be used, so the settings of before stay in force.',
+    fix: 'The message says what is wrong and where. Correct the file and send the request again.',
+  },
   hold_not_resolvable: {
     status: 409,
     type: 'conflict_error',
