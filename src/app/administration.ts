@@ -1,14 +1,27 @@
+import { createHash } from 'node:crypto'
 import { holdAdministrationRoutes } from '../administration/holds/routes.ts'
+import { overviewRoutes } from '../administration/overview/routes.ts'
+import type { RunningServer } from '../administration/overview/running-server.ts'
 import { type PricesDeps, priceAdministrationRoutes } from '../administration/prices/routes.ts'
 import { reviewAdministrationRoutes } from '../administration/reviews/routes.ts'
 import type { ChainState, ReviewsDeps } from '../administration/reviews/service.ts'
+import type { Config } from '../config/config.ts'
 import type { Route } from '../http/route.ts'
 import type { Core } from './core.ts'
 
+/** How upkeep stands: it begins after the routes are made. */
+export type Standing = Pick<RunningServer, 'jobs' | 'audit'>
+
 /** What admins see and decide about money. What only a running server knows is handed to the slices here. */
-export function moneyAdministrationRoutes(core: Core): readonly Route[] {
+export function moneyAdministrationRoutes(core: Core, standing: Standing): readonly Route[] {
   const { db, offer } = core
   return [
+    ...overviewRoutes({
+      db,
+      clock: core.around.clock,
+      server: runningServer(core, standing),
+      onTrouble: core.onTrouble,
+    }),
     ...holdAdministrationRoutes({ db, lookupSettings: offer.inForce }),
     ...reviewAdministrationRoutes(reviewsDeps(core)),
     ...priceAdministrationRoutes(pricesDeps(core)),
@@ -68,4 +81,40 @@ function couldAsk(ask: () => void): boolean {
   } catch {
     return false
   }
+}
+
+const FINGERPRINT_LENGTH = 12
+
+function runningServer(core: Core, standing: Standing): RunningServer {
+  const { around, offer, payments, applier, providerHealth } = core
+  const { version, host, pid, config } = around
+  return {
+    ...standing,
+    version,
+    host,
+    pid,
+    processId: core.processId,
+    startedAt: core.startedAt,
+    ledgerFailing: () => applier.failing,
+    configuration: () => ({
+      file: config.configurationFile,
+      fingerprint: fingerprintOf(offer.inForce().config),
+      models: offer.inForce().config.models,
+      ...offer.standing(),
+    }),
+    assets: payments.reports,
+    coin: payments.axon.report,
+    chains: payments.watcher.status,
+    axon: payments.axon.status,
+    x402: core.x402.status,
+    providers: () => providerHealth.standing(offer.inForce().config.providers),
+  }
+}
+
+/** Of what is sold: addresses and files, which differ from host to host, are not in it. */
+function fingerprintOf({ models, mediaModels, capabilities }: Config): string {
+  const text = JSON.stringify([models, mediaModels, capabilities], (_name, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  )
+  return createHash('sha256').update(text).digest('hex').slice(0, FINGERPRINT_LENGTH)
 }

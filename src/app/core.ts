@@ -25,6 +25,7 @@ import { type Offer, openOffer, type Reloaded } from './offer.ts'
 import { sampleOffer } from './offer-metrics.ts'
 import { samplePayments, sampleX402 } from './payment-metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
+import { createProviderHealth, type ProviderHealth } from './provider-health.ts'
 import type { Surroundings } from './server-surroundings.ts'
 import { openWebhooks, type Webhooks } from './webhooks.ts'
 import { openX402, type X402 } from './x402.ts'
@@ -50,6 +51,8 @@ export interface Core {
   readonly guardedFetch: GuardedFetch
   readonly webhooks: Webhooks
   readonly metrics: Metrics
+  readonly providerHealth: ProviderHealth
+  readonly startedAt: Date
   /** Trouble that no request can be told of. */
   readonly onTrouble: (message: string, error: unknown) => void
   /** True from the first signal on. */
@@ -89,11 +92,19 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   await setBalanceLow(db, microcredits(config.balanceLowMicro))
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
-  const metrics: Metrics = createMetrics({
+  const providerHealth = createProviderHealth(clock)
+  const counted: Metrics = createMetrics({
     queueDepth: () => applier.depth,
     openHolds: () => [...ledger.openHoldIds].length,
     heldMicro: async () => ({ ...(await heldByState(db)) }),
   })
+  const metrics: Metrics = {
+    ...counted,
+    attempted(provider, outcome) {
+      counted.attempted(provider, outcome)
+      providerHealth.attempted(provider, outcome)
+    },
+  }
   const applier = createApplier({
     lane: openLane({ url: around.databaseUrl, processId, answerTimeoutMs: LANE_ANSWER_TIMEOUT_MS }),
     clock,
@@ -124,6 +135,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     applier,
     ledger,
     metrics,
+    providerHealth,
+    startedAt: clock.now(),
     onTrouble,
     closing,
     tokens,

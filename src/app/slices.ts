@@ -34,7 +34,7 @@ import { orderRoutes } from '../payments/orders/routes.ts'
 import { x402Routes } from '../payments/x402/routes.ts'
 import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
 import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
-import { moneyAdministrationRoutes } from './administration.ts'
+import { moneyAdministrationRoutes, type Standing } from './administration.ts'
 import { capabilityTasks } from './capability-tasks.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
@@ -44,8 +44,15 @@ import { webhookDescriptions } from './webhooks.ts'
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
-/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens, and `sendAs` asks it. */
-export function allRoutes(core: Core, media: Media, publicUrl: () => string, sendAs: McpDeps['sendAs']): Route[] {
+/** What is known, or can be asked, once the server listens. */
+export interface Listening {
+  readonly publicUrl: () => string
+  readonly sendAs: McpDeps['sendAs']
+  readonly standing: Standing
+}
+
+/** Every endpoint there is: the one list of slices. */
+export function allRoutes(core: Core, media: Media, { publicUrl, sendAs, standing }: Listening): Route[] {
   const { db, around, metrics, tokens } = core
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
@@ -93,7 +100,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     }),
     ...endpointRoutes({ db, clock, ...core.webhooks }),
     ...deliveryRoutes({ db, clock }),
-    ...administrationRoutes(core),
+    ...administrationRoutes(core, standing),
     ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
@@ -118,8 +125,8 @@ export const paymentHint =
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 /** What admins do in the console: the verbs of the operator's command line. */
-function administrationRoutes(core: Core): readonly Route[] {
-  return [...accountAdministrationRoutes({ db: core.db }), ...moneyAdministrationRoutes(core)]
+function administrationRoutes(core: Core, standing: Standing): readonly Route[] {
+  return [...accountAdministrationRoutes({ db: core.db }), ...moneyAdministrationRoutes(core, standing)]
 }
 
 /** Operations over HTTP, and the same as tools. */
