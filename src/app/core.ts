@@ -93,18 +93,14 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
   const providerHealth = createProviderHealth(clock)
-  const counted: Metrics = createMetrics({
-    queueDepth: () => applier.depth,
-    openHolds: () => [...ledger.openHoldIds].length,
-    heldMicro: async () => ({ ...(await heldByState(db)) }),
-  })
-  const metrics: Metrics = {
-    ...counted,
-    attempted(provider, outcome) {
-      counted.attempted(provider, outcome)
-      providerHealth.attempted(provider, outcome)
-    },
-  }
+  const metrics = noting(
+    providerHealth,
+    createMetrics({
+      queueDepth: () => applier.depth,
+      openHolds: () => [...ledger.openHoldIds].length,
+      heldMicro: async () => ({ ...(await heldByState(db)) }),
+    }),
+  )
   const applier = createApplier({
     lane: openLane({ url: around.databaseUrl, processId, answerTimeoutMs: LANE_ANSWER_TIMEOUT_MS }),
     clock,
@@ -154,6 +150,15 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     ending: new AbortController(),
   }
 }
+
+/** Metrics count attempts at providers for ever; their health remembers the last ones. */
+const noting = (health: ProviderHealth, metrics: Metrics): Metrics => ({
+  ...metrics,
+  attempted(provider, outcome) {
+    metrics.attempted(provider, outcome)
+    health.attempted(provider, outcome)
+  },
+})
 
 const openGuardedFetch = ({ config }: Surroundings): GuardedFetch =>
   createGuardedFetch({

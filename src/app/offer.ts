@@ -114,15 +114,7 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
       last = reloaded
       return reloaded
     },
-    preview(load) {
-      try {
-        const drifted = driftedVersions(capabilities)
-        const lines = changesBetween(config, load().config, { before: drifted, after: drifted })
-        return { outcome: lines.length === 0 ? 'unchanged' : 'applied', lines }
-      } catch (error) {
-        return { outcome: 'refused', lines: reasonsOf(error) }
-      }
-    },
+    preview: (load) => previewOf(config, load, driftedVersions(capabilities)),
     standing: () => ({ refused, drifted: driftedVersions(capabilities) }),
     close: async () => {
       await last
@@ -131,6 +123,16 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
         ...[...upstreams.values()].map(({ provider }) => provider.close()),
       ])
     },
+  }
+}
+
+/** What another reading would change now; what is frozen of it later is not looked at. */
+function previewOf(config: Config, load: () => Loaded, drifted: readonly string[]): Reloaded {
+  try {
+    const lines = changesBetween(config, load().config, { before: drifted, after: drifted })
+    return { outcome: lines.length === 0 ? 'unchanged' : 'applied', lines }
+  } catch (error) {
+    return { outcome: 'refused', lines: reasonsOf(error) }
   }
 }
 

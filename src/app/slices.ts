@@ -1,4 +1,8 @@
 import { accountAdministrationRoutes } from '../administration/accounts/routes.ts'
+import { auditLogRoutes } from '../administration/audit-log/routes.ts'
+import { grantRoutes } from '../administration/grants/routes.ts'
+import { invitationAdministrationRoutes } from '../administration/invitations/routes.ts'
+import { refundAdministrationRoutes } from '../administration/refunds/routes.ts'
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
@@ -126,7 +130,16 @@ export const paymentHint =
 
 /** What admins do in the console: the verbs of the operator's command line. */
 function administrationRoutes(core: Core, standing: Standing): readonly Route[] {
-  return [...accountAdministrationRoutes({ db: core.db }), ...moneyAdministrationRoutes(core, standing)]
+  const { db, around } = core
+  const { clock, random } = around
+  return [
+    ...accountAdministrationRoutes({ db }),
+    ...grantRoutes({ db, clock }),
+    ...refundAdministrationRoutes({ db }),
+    ...invitationAdministrationRoutes({ db, clock, random }),
+    ...auditLogRoutes({ db }),
+    ...moneyAdministrationRoutes(core, standing),
+  ]
 }
 
 /** Operations over HTTP, and the same as tools. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
 
 /** After this long without a sign of life a process counts as gone, wherever it ran. */
-export const SILENT_AFTER_SECONDS = 30
+const SILENT_AFTER_SECONDS = 30
 
 /**
  * How long after its end a process is still looked at: a flush that was stuck on its way to the database can be

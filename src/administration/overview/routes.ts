@@ -2,8 +2,9 @@ import { Type } from 'typebox'
 import { Closed } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { administration } from '../schema.ts'
-import { OverviewView, overviewView } from './schema.ts'
+import { OverviewView } from './schema.ts'
 import { type OverviewDeps, overview } from './service.ts'
+import { overviewView } from './view.ts'
 
 const DAYS_DEFAULT = 7
 const DAYS_MAX = 31
