@@ -8,6 +8,7 @@ import { keyAuthenticator } from '../identity/keys/service.ts'
 import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
+import type { Clock } from '../kernel/clock.ts'
 import { microcredits } from '../kernel/money.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
 import { setBalanceLow } from '../ledger/balance-low.ts'
@@ -114,15 +115,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const offer = await openOfferOf(around, metrics, { db, clock, processId, onTrouble })
   const payments = openPayments(around, db, onTrouble)
   const guardedFetch = openGuardedFetch(around)
-  samplePayments(metrics.registry, {
-    reports: payments.reports,
-    status: payments.watcher.status,
-    queue: payments.queue,
-    now: clock.now,
-  })
   const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
-  sampleX402(metrics.registry, x402.status)
-  sampleAxon(metrics.registry, payments.axon)
+  sampleMoney(metrics, { payments, x402, clock })
   return {
     around,
     db,
@@ -149,6 +143,17 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     webhooks: openWebhooks(around, { db, guarded: guardedFetch, metrics, onTrouble }),
     ending: new AbortController(),
   }
+}
+
+/** Gauges of what came in. */
+function sampleMoney(
+  { registry }: Metrics,
+  { payments, x402, clock }: Pick<Core, 'payments' | 'x402'> & { clock: Clock },
+): void {
+  const { reports, watcher, queue, axon } = payments
+  samplePayments(registry, { reports, status: watcher.status, queue, now: clock.now })
+  sampleX402(registry, x402.status)
+  sampleAxon(registry, axon)
 }
 
 /** Metrics count attempts at providers for ever; their health remembers the last ones. */

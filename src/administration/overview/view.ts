@@ -1,12 +1,12 @@
-import { integer, type Of } from '../../http/fields.ts'
-import { inCredits } from '../../kernel/money.ts'
+import type { Static } from 'typebox'
+import { inCredits, toJsonInteger as integer } from '../../kernel/money.ts'
 import { coinText } from '../../payments/axon/amounts.ts'
 import type { ModelMargin } from './margin.ts'
 import type { RunningServer } from './running-server.ts'
 import type { OverviewView } from './schema.ts'
 import type { Overview } from './service.ts'
 
-type View = Of<typeof OverviewView>
+type View = Static<typeof OverviewView>
 type TreasuryView = NonNullable<View['treasury']>[number]
 type ChainView = NonNullable<View['chains']>[number]
 
