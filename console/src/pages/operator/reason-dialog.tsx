@@ -14,8 +14,8 @@ export interface Deed {
   readonly path: string
   /** What is sent besides the reason. */
   readonly body?: Readonly<Record<string, unknown>>
-  /** What is said once it is done. */
-  readonly done: string
+  /** What is said once it is done, or made of the answer. */
+  readonly done: string | ((answer: unknown) => string)
 }
 
 /** Longest reason that the server keeps. */
@@ -43,9 +43,9 @@ export function ReasonDialog({
   const [reason, setReason] = useState('')
   const doing = useMutation({
     mutationFn: () => api(deed.path, { method: 'POST', body: { ...deed.body, reason: reason.trim() } }),
-    onSuccess: () => {
+    onSuccess: (answer) => {
       for (const key of refresh) void queries.invalidateQueries({ queryKey: [key] })
-      onDone(deed.done)
+      onDone(typeof deed.done === 'function' ? deed.done(answer) : deed.done)
       onClose()
     },
   })
