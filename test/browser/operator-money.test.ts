@@ -23,11 +23,7 @@ async function somethingToDecide(): Promise<void> {
   const messages = [{ role: 'user', content: 'hello' }]
   await world.call('agent', '/v1/chat/completions', { model: 'demo-unmetered', messages }).catch(() => undefined)
   const { agent, payers } = world.development
-  await world.call('agent', '/v1/payments/orders', {
-    asset_id: 'dev_usdc',
-    amount_micro: '5000000',
-    idempotency_key: 'another-amount',
-  })
+  await orderOf(agent.private_key, '5000000')
   await pay(agent.private_key, 4_000_000n)
   await pay(payers[0]?.private_key ?? '', 7_000_000n)
   const waiting = async () =>
@@ -36,6 +32,30 @@ async function somethingToDecide(): Promise<void> {
     const { orders, transfers } = await waiting()
     return orders.length === 1 && transfers.length === 1
   }, 'both payments are in review')
+}
+
+/** An order for this many micro units of the stablecoin, made by whoever has the key. */
+async function orderOf(key: string, amountMicro: string): Promise<void> {
+  const wallet = privateKeyToAccount(key as `0x${string}`)
+  const asked = await post('/v1/auth/challenge', { wallet_address: wallet.address })
+  const { tokens } = await post('/v1/auth/verify', {
+    challenge_id: asked.challenge_id,
+    signature: await wallet.signMessage({ message: String(asked.message) }),
+  })
+  const { access_token: token } = tokens as { access_token: string }
+  const order = { asset_id: 'dev_usdc', amount_micro: amountMicro, idempotency_key: 'another-amount' }
+  await post('/v1/payments/orders', order, token)
+}
+
+async function post(path: string, body: object, token?: string): Promise<Record<string, unknown>> {
+  const response = await fetch(`${world.development.base_url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+    body: JSON.stringify(body),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`)
+  return JSON.parse(text)
 }
 
 /** Sends tokens to the server's recipient, whatever was asked for. */
@@ -62,17 +82,17 @@ const dialog = () => page.getByRole('dialog')
 
 test('the overview says what waits, how the treasury stands and how old each part is, in words', async () => {
   await page.goto('/console/operator')
-  const waiting = page.getByRole('table', { name: 'What needs you' })
+  const waiting = page.getByRole('table', { name: 'Everything that may wait' })
   await waiting
     .getByRole('row', { name: /Payments in review Look today 1 order, 1 transfer without an order/ })
     .waitFor()
   await waiting.getByRole('row', { name: /Calls of unknown cost Look today 1 call/ }).waitFor()
-  await page.getByRole('table', { name: 'Treasury against ledger' }).getByText('dev_usdc').waitFor()
+  await page.getByRole('table', { name: 'Received and credited, by asset' }).getByText('dev_usdc').waitFor()
   await page.getByText(/What this process, .* saw since/).waitFor()
   expect(await accessibilityProblems(page)).toEqual([])
   await picture(page, 'overview')
   await page.getByLabel('Days').selectOption('31')
-  await page.waitForURL(/days=31/)
+  await page.waitForURL(/days=.*31/)
   await waiting.getByRole('link', { name: 'Calls of unknown cost' }).click()
   await heading('Holds that wait')
   expect(visitor.complaints).toEqual([])
@@ -165,7 +185,7 @@ test('a chain that cannot be read disables what depends on it, and says so', asy
     route.fulfill({ json: { data: outOfReach, request_id: 'req_1' } }),
   )
   await page.goto('/console/operator/reviews/x402:1')
-  await page.getByText('The chain cannot be read now').waitFor()
+  await page.getByText('The chain cannot be read now', { exact: true }).waitFor()
   expect(await page.getByRole('button', { name: 'Give Credits' }).isDisabled()).toBe(true)
   expect(await page.getByRole('button', { name: 'Dismiss' }).isDisabled()).toBe(false)
   expect(await accessibilityProblems(page)).toEqual([])
@@ -181,7 +201,7 @@ test('a server that is away is said with a way on, and what it refuses with its 
   await picture(page, 'overview-away')
   await page.unroute('**/v1/admin/**')
   await page.getByRole('button', { name: 'Try again' }).click()
-  await page.getByRole('table', { name: 'What needs you' }).waitFor()
+  await page.getByRole('table', { name: 'Everything that may wait' }).waitFor()
   await page.goto('/console/operator/holds/999999')
   await page.getByText('There is no hold 999999').waitFor()
   await page.getByText(/^req_/).waitFor()

@@ -176,7 +176,7 @@ function Payers({ hold }: { hold: Hold }) {
   return (
     <Card title="Paid from">
       <Table
-        caption="Paid from"
+        caption="Who pays which part"
         head={
           <>
             <th scope="col">Account</th>

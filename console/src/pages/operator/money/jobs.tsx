@@ -9,7 +9,7 @@ export function Jobs({ jobs }: { jobs: Overview['jobs'] }) {
   return (
     <Card title="Jobs of this process">
       <Table
-        caption="Jobs of this process"
+        caption="Jobs and their last rounds"
         head={
           <>
             <th scope="col">Job</th>

@@ -8,7 +8,7 @@ export function Providers({ providers }: { providers: Overview['providers'] }) {
   return (
     <Card title="Providers">
       <Table
-        caption="Providers"
+        caption="Attempts at providers"
         head={
           <>
             <th scope="col">Provider</th>
@@ -70,7 +70,7 @@ export function Chains({ all: { chains, x402, native } }: { all: Overview }) {
   return (
     <Card title="Chains">
       <Table
-        caption="Chains"
+        caption="How far chains are read"
         head={
           <>
             <th scope="col">Chain</th>

@@ -16,7 +16,7 @@ export function Margins({ margin, choice }: { margin: Overview['margin']; choice
         <Empty title="No call in this time">Whole hours count: the hour that runs is not in it.</Empty>
       ) : (
         <Table
-          caption="Margin by model"
+          caption="Charges and costs, by model"
           head={
             <>
               <th scope="col">Model</th>

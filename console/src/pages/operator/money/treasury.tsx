@@ -18,7 +18,7 @@ export function Treasury({ list }: { list: Overview['treasury'] }) {
         <Empty title="No asset is taken">Configure one under payments.assets in farebox.yaml.</Empty>
       ) : (
         <Table
-          caption="Treasury against ledger"
+          caption="Received and credited, by asset"
           head={
             <>
               <th scope="col">Asset</th>

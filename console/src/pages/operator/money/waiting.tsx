@@ -21,7 +21,7 @@ export function Waiting({ all }: { all: Overview }) {
   return (
     <Card title="What needs you">
       <Table
-        caption="What needs you"
+        caption="Everything that may wait"
         head={
           <>
             <th scope="col">What</th>
