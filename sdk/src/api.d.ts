@@ -19021,7 +19021,12 @@ export interface operations {
                                 chain_id: number;
                                 blocks_behind: number;
                                 head_at: string | null;
-                                reader: string | null;
+                                network_name: string;
+                                /**
+                                 * @description Who reads it now; others follow
+                                 * @enum {unknown}
+                                 */
+                                read_by: "this_process" | "another_process" | "nobody";
                                 /** @description It waits for `farebox chain rewind` */
                                 stopped: boolean;
                                 detail: string;

@@ -70,7 +70,8 @@ const Chain = Judged({
   chain_id: Integer(),
   blocks_behind: Integer(),
   head_at: AsOf("The time of the chain's newest block"),
-  reader: Nullable(Type.String({ description: 'The process that reads it now; the others follow' })),
+  network_name: Type.String(),
+  read_by: Type.Enum(['this_process', 'another_process', 'nobody'], { description: 'Who reads it now; others follow' }),
   stopped: Type.Boolean({ description: 'It waits for `farebox chain rewind`' }),
   detail: Type.String(),
 })

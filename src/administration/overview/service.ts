@@ -31,7 +31,7 @@ export interface Overview {
   readonly coin: Judged<CoinReport & { readonly stale: boolean }> | undefined
   readonly margin: MarginPart | undefined
   readonly providers: ReadonlyArray<Judged<ProviderStanding>>
-  readonly chains: ReadonlyArray<Judged<ChainStatus & { readonly reader: string | undefined }>> | undefined
+  readonly chains: ReadonlyArray<Judged<ChainStatus & { readonly isRead: boolean }>> | undefined
   readonly x402: Judged<{ readonly detail: string }> | undefined
   readonly native: Judged<{ readonly detail: string; readonly readAt: Date | undefined }> | undefined
   readonly jobs: ReadonlyArray<Judged<JobStanding>>
@@ -118,15 +118,12 @@ async function marginPart({ db, server }: OverviewDeps, rolledUntil: Date, days:
 }
 
 async function chainsPart({ db, server }: OverviewDeps, now: Date): Promise<NonNullable<Overview['chains']>> {
-  const readers = await store.chainReaders(db)
-  return server.chains().map((chain) => {
-    const reader = readers.get(chain.chainId)
-    return {
-      ...chain,
-      reader: reader && reader.until > now ? reader.holder : undefined,
-      state: rules.chainState(chain, now),
-    }
-  })
+  const until = await store.readUntil(db)
+  return server.chains().map((chain) => ({
+    ...chain,
+    isRead: (until.get(chain.chainId) ?? now) > now,
+    state: rules.chainState(chain, now),
+  }))
 }
 
 function nativePart(server: RunningServer): Overview['native'] {

@@ -110,8 +110,8 @@ export async function failingWebhooks(db: Database): Promise<FailingWebhooks> {
   return rows[0] ?? { failing: 0, disabled: 0 }
 }
 
-/** Who reads each chain, and until when the lease runs. */
-export async function chainReaders(db: Database): Promise<ReadonlyMap<bigint, { holder: string; until: Date }>> {
-  const rows = await db.selectFrom('chain_leases').select(['chain_id', 'holder', 'until']).execute()
-  return new Map(rows.map(({ chain_id, holder, until }) => [chain_id, { holder, until }]))
+/** Until when somebody has the lease to read each chain. */
+export async function readUntil(db: Database): Promise<ReadonlyMap<bigint, Date>> {
+  const rows = await db.selectFrom('chain_leases').select(['chain_id', 'until']).execute()
+  return new Map(rows.map(({ chain_id, until }) => [chain_id, until]))
 }

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { assets } from '../../chains/assets.ts'
 import { inCredits, toJsonInteger as integer } from '../../kernel/money.ts'
 import { coinText } from '../../payments/axon/amounts.ts'
 import type { ModelMargin } from './margin.ts'
@@ -183,15 +184,19 @@ const marginView = ({ model, calls, errors, netMicro, costMicro, netKnownMicro, 
   complete,
 })
 
+const networkName = (chainId: bigint): string =>
+  assets.find((asset) => BigInt(asset.chainId) === chainId)?.networkName ?? `chain ${chainId}`
+
 function chainView(chain: NonNullable<Overview['chains']>[number]): ChainView {
-  const { state, lastReadAt, chainId, behind, headAt, reader, stopped, trouble } = chain
+  const { state, lastReadAt, chainId, behind, headAt, reading, isRead, stopped, trouble } = chain
   return {
     state,
     as_of: iso(lastReadAt),
     chain_id: integer(chainId),
     blocks_behind: integer(behind),
     head_at: iso(headAt),
-    reader: reader ?? null,
+    network_name: networkName(chainId),
+    read_by: reading ? 'this_process' : isRead ? 'another_process' : 'nobody',
     stopped,
     detail: trouble ?? 'read',
   }

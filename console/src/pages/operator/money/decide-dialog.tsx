@@ -54,7 +54,7 @@ export function DecideDialog({
       {fixed ? null : (
         <Input
           label="Credits"
-          hint={`What arrived is worth ${fromMicro(worth)}.`}
+          hint={`What arrived is worth ${fromMicro(worth)} Credits.`}
           problem={amountProblem}
           value={credits}
           onChange={setCredits}
@@ -124,8 +124,8 @@ function wordsOf(
       title: 'Give the Credits',
       verb: 'Give Credits',
       means: review.granted
-        ? `${who} keeps the Credits that it was given. What is held of them is free again.${two}`
-        : `${who} gets ${fromMicro(micro)} Credits, which can be spent at once and cannot be taken back.${two}`,
+        ? `A${who.slice(1)} keeps the Credits that it was given. What is held of them is free again.${two}`
+        : `A${who.slice(1)} gets ${fromMicro(micro)} Credits, which can be spent at once and cannot be taken back.${two}`,
     }
   if (action === 'refund')
     return {

@@ -21,6 +21,7 @@ import { Answer } from '../../../ui/query.tsx'
 import { AdminsOnly } from '../admins-only.tsx'
 import { Said } from '../reason-dialog.tsx'
 import { holdStates } from './holds.tsx'
+import { operatorName } from './operator-name.ts'
 import { ResolveDialog } from './resolve-dialog.tsx'
 import '../operator.css'
 import './money.css'
@@ -133,8 +134,14 @@ function Facts({ hold }: { hold: Hold }) {
         <dd>
           <Credits micro={hold.reserve_micro} />
         </dd>
-        <dt>Cost</dt>
-        <dd>{hold.actual_micro === null ? 'Not known, which is not free' : <Credits micro={hold.actual_micro} />}</dd>
+        {hold.resolved ? null : (
+          <>
+            <dt>Cost</dt>
+            <dd>
+              {hold.actual_micro === null ? 'Not known, which is not free' : <Credits micro={hold.actual_micro} />}
+            </dd>
+          </>
+        )}
         <dt>Made</dt>
         <dd>
           <Time at={hold.created_at} /> (<Time at={hold.created_at} relative />)
@@ -145,7 +152,7 @@ function Facts({ hold }: { hold: Hold }) {
         <dd>{hold.why ?? <span className="quiet">–</span>}</dd>
         {Object.entries(hold.evidence).map(([name, value]) => (
           <div key={name} className="contents">
-            <dt>{name.replaceAll('_', ' ')}</dt>
+            <dt>{inWords(name)}</dt>
             <dd>
               <Copyable text={value} what={name.replaceAll('_', ' ')} whole />
             </dd>
@@ -155,10 +162,10 @@ function Facts({ hold }: { hold: Hold }) {
           <>
             <dt>Charged</dt>
             <dd>
-              <Credits micro={hold.resolved.charged_micro} /> <Time at={hold.resolved.at} />
+              <Credits micro={hold.resolved.charged_micro} />, <Time at={hold.resolved.at} />
             </dd>
             <dt>Decided by</dt>
-            <dd>{hold.resolved.by ?? 'its call, by itself'}</dd>
+            <dd>{hold.resolved.by === null ? 'its call, by itself' : operatorName(hold.resolved.by)}</dd>
             {hold.resolved.reason ? (
               <>
                 <dt>Reason</dt>
@@ -171,6 +178,8 @@ function Facts({ hold }: { hold: Hold }) {
     </Card>
   )
 }
+
+const inWords = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
 
 function Payers({ hold }: { hold: Hold }) {
   return (

@@ -54,6 +54,8 @@ export function Providers({ providers }: { providers: Overview['providers'] }) {
   )
 }
 
+const readers = { this_process: 'this process', another_process: 'another process', nobody: 'nobody' } as const
+
 /** The chains that payments come in on. */
 export function Chains({ all: { chains, x402, native } }: { all: Overview }) {
   if (!chains) return <Unread title="Chains" />
@@ -83,7 +85,9 @@ export function Chains({ all: { chains, x402, native } }: { all: Overview }) {
       >
         {chains.map((chain) => (
           <tr key={chain.chain_id}>
-            <th scope="row">{chain.chain_id}</th>
+            <th scope="row">
+              {chain.network_name} <span className="quiet small">{chain.chain_id}</span>
+            </th>
             <td>
               <StandingBadge state={chain.state} />
             </td>
@@ -92,7 +96,7 @@ export function Chains({ all: { chains, x402, native } }: { all: Overview }) {
                 ? `${count(chain.blocks_behind)} blocks behind`
                 : `${chain.stopped ? 'Stopped: ' : ''}${chain.detail}`}
             </td>
-            <td>{chain.reader ?? <span className="quiet">nobody</span>}</td>
+            <td>{readers[chain.read_by]}</td>
             <td>
               <Time at={chain.as_of} relative />
             </td>

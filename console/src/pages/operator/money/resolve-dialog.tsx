@@ -74,7 +74,7 @@ export function ResolveDialog({
       {charges ? (
         <Field
           label="Credits"
-          hint={`${fromMicro(hold.reserve_micro)} are held.`}
+          hint={`${fromMicro(hold.reserve_micro)} Credits are held.`}
           problem={credits !== '' && micro === undefined ? 'An amount such as 0.25.' : undefined}
         >
           {(ids) => (
@@ -105,13 +105,14 @@ export function ResolveDialog({
 function meaning(hold: Hold, micro: bigint | undefined, over: boolean): string {
   const payers = [...new Set(hold.allocations.map(({ payer_account_id: id }) => id))].map((id) => `account ${id}`)
   const who = payers.join(' and ')
+  const whole = `${who.charAt(0).toUpperCase()}${who.slice(1)}`
   const held = fromMicro(hold.reserve_micro)
   if (micro === undefined) return `${held} Credits of ${who} are held for this call.`
   if (micro === 0n) return `All ${held} Credits that are held of ${who} are free again. It cannot be undone.`
   if (over)
-    return `${who} pays the ${held} Credits that are held, and account ${hold.account_id} the rest up to ${fromMicro(micro)}. If it cannot, nothing is charged and the hold waits for its payers.`
+    return `${whole} pays the ${held} Credits that are held, and account ${hold.account_id} the rest up to ${fromMicro(micro)}. If it cannot, nothing is charged and the hold waits for its payers.`
   const back = fromMicro(BigInt(hold.reserve_micro) - micro)
-  return `${who} pays ${fromMicro(micro)} Credits out of what is held; ${back} Credits are free again. It cannot be undone.`
+  return `${whole} pays ${fromMicro(micro)} Credits out of what is held; ${back} Credits are free again. It cannot be undone.`
 }
 
 function saidOf(hold: Hold, { state, charged_micro: charged, returned_micro: back, changed }: Resolved): string {

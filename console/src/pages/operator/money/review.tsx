@@ -9,6 +9,7 @@ import { AdminsOnly } from '../admins-only.tsx'
 import { Said } from '../reason-dialog.tsx'
 import { DecideDialog } from './decide-dialog.tsx'
 import { kinds } from './kinds.ts'
+import { operatorName } from './operator-name.ts'
 import '../operator.css'
 import './money.css'
 
@@ -18,7 +19,11 @@ export type Review = Reply<'/v1/admin/reviews/{id}', 'get'>['data']
 /** What may be done with a payment. */
 export type Action = Review['actions'][number]['action']
 
-const verbs: Readonly<Record<Action, string>> = { credit: 'Give Credits', refund: 'Sent back', dismiss: 'Dismiss' }
+const verbs: Readonly<Record<Action, string>> = {
+  credit: 'Give Credits',
+  refund: 'Record as sent back',
+  dismiss: 'Dismiss',
+}
 const EVERY_MS = 15_000
 
 /** One payment: what was asked for beside what the chain shows, and what may be done about it. */
@@ -132,7 +137,7 @@ function Standing({ review }: { review: Review }) {
       {waits && proposal ? (
         <Notice tone="warn" title="A decision waits for a second operator">
           <p>
-            {proposal.by} proposed to {proposal.action}
+            {operatorName(proposal.by)} proposed to {proposal.action}
             {proposal.credit_micro > 0 ? (
               <>
                 {' '}
@@ -266,7 +271,7 @@ function History({ review: { events } }: { review: Review }) {
             <Time at={event.at} />
             <span>
               {event.event.replaceAll('_', ' ')} <Badge>{event.status.replaceAll('_', ' ')}</Badge>{' '}
-              <span className="quiet small">{event.by ?? ''}</span>
+              <span className="quiet small">{event.by === null ? '' : operatorName(event.by)}</span>
             </span>
           </li>
         ))}

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { ago, count, fromMicro } from '../../../ui/format.ts'
-import { Card, Table } from '../../../ui/parts.tsx'
+import { Card } from '../../../ui/parts.tsx'
 import { type Overview, type Standing, StandingBadge } from './standing.tsx'
 
 interface Row {
@@ -20,27 +20,18 @@ export function Waiting({ all }: { all: Overview }) {
   )
   return (
     <Card title="What needs you">
-      <Table
-        caption="Everything that may wait"
-        head={
-          <>
-            <th scope="col">What</th>
-            <th scope="col">State</th>
-            <th scope="col">Now</th>
-          </>
-        }
-      >
+      <ul className="waits">
         {rows.map((row, place) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: rows hold nothing of their own
-          <tr key={place}>
-            <th scope="row">{row.what}</th>
-            <td>
+          <li key={place}>
+            <strong>{row.what}</strong>
+            <span>
               <StandingBadge state={row.state} />
-            </td>
-            <td>{row.detail}</td>
-          </tr>
+            </span>
+            <span>{row.detail}</span>
+          </li>
         ))}
-      </Table>
+      </ul>
     </Card>
   )
 }
