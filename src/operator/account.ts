@@ -11,13 +11,14 @@ import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseText, withJson } from '../terminal/options.ts'
 import { amount, fields, print, table, time } from '../terminal/output.ts'
 import { accountRoleCommand } from './account-role.ts'
+import { accountSignOutCommand } from './account-sign-out.ts'
 import { accountStatusCommands } from './account-status.ts'
 import { findAccount } from './find-account.ts'
 import { keyTable } from './key-table.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 
-/** `farebox account create|show|ban|unban|deactivate|reactivate|role`. */
+/** `farebox account create|show|ban|unban|deactivate|reactivate|role|sign-out`. */
 export const accountCommands: AddCommands = (program, around) => {
   const account = program.command('account').description('owners and Agents')
   withJson(account.command('create').description('create an account'))
@@ -33,6 +34,7 @@ export const accountCommands: AddCommands = (program, around) => {
   ).action((named: string, options: { json?: boolean }) => show(around, named, options))
   accountStatusCommands(account, around)
   accountRoleCommand(account, around)
+  accountSignOutCommand(account, around)
 }
 
 interface NewAccount {

@@ -11,6 +11,7 @@ import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseCredits, parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from '../terminal/options.ts'
 import { fields, print, time } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
+import { keyRevokeAllCommand } from './key-revoke-all.ts'
 import { budgetText, keyTable, shortKey } from './key-table.ts'
 import type { AddCommands } from './program.ts'
 import { refusedPlainly } from './refused.ts'
@@ -25,7 +26,7 @@ export interface KeyInput {
   readonly interactive: boolean
 }
 
-/** `farebox key create|revoke|list|whois`. */
+/** `farebox key create|revoke|revoke-all|list|whois`. */
 export function keyCommands(input: KeyInput): AddCommands {
   return (program, around) => {
     const key = program.command('key').description('API keys')
@@ -46,6 +47,7 @@ export function keyCommands(input: KeyInput): AddCommands {
           .addArgument(new Argument('<id>').argParser(parseId)),
       ),
     ).action((id: bigint, options: { reason: string; json?: boolean }) => end(around, id, options))
+    keyRevokeAllCommand(key, around)
     withJson(
       key
         .command('list <account>')

@@ -12,10 +12,14 @@ export function AdminsOnly({ children }: { children: ReactNode }) {
     <>
       <PageHead title="For admins only" />
       <Empty title="This page is for admins of this server (403)">
-        <p>
-          You are signed in as {account.email || `account ${account.id}`}, an ordinary user. Whoever runs the server
-          makes an owner an admin by <code>farebox account role {account.id} admin</code>.
-        </p>
+        <p>You are signed in as {account.email || `account ${account.id}`}, an ordinary user.</p>
+        {account.account_type === 'agent' ? (
+          <p>An Agent is never an admin: sign in as an owner who is one.</p>
+        ) : (
+          <p>
+            Whoever runs the server makes you an admin by <code>farebox account role {account.id} admin</code>.
+          </p>
+        )}
         <ButtonLink to="/console">To the home page</ButtonLink>
       </Empty>
     </>

@@ -36,7 +36,7 @@ function Log() {
           <Typed
             key={`actor ${actor}`}
             label="Who"
-            hint="account:7 or operator:ada"
+            hint="operator:ada"
             value={actor}
             onChange={(next) => change({ actor: next })}
           />
@@ -185,8 +185,8 @@ function EntryDialog({ entry, onClose }: { entry: Entry; onClose: () => void }) 
           <Copyable text={entry.hash} what="hash" />
         </dd>
       </dl>
-      {entry.before === null ? null : <CodeBlock text={pretty(entry.before)} what="What it was" />}
-      {entry.after === null ? null : <CodeBlock text={pretty(entry.after)} what="What it became" />}
+      {entry.before === null ? null : <Value title="Before" value={entry.before} />}
+      {entry.after === null ? null : <Value title="After" value={entry.after} />}
       <footer>
         <Button kind="primary" onClick={onClose}>
           Close
@@ -196,7 +196,12 @@ function EntryDialog({ entry, onClose }: { entry: Entry; onClose: () => void }) 
   )
 }
 
-const pretty = (value: unknown): string => JSON.stringify(value, null, 2)
+const Value = ({ title, value }: { title: string; value: unknown }) => (
+  <div className="stack-tight">
+    <h3>{title}</h3>
+    <CodeBlock text={JSON.stringify(value, null, 2)} what={title} />
+  </div>
+)
 
 const actorOf = ({ actor, actor_kind: kind }: Entry): string => (kind === 'operator' ? actor : `${kind}:${actor}`)
 

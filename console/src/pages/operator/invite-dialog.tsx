@@ -45,7 +45,7 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
       modalOnly={made !== undefined}
     >
       {made ? (
-        <ShownOnce secret={made.code} what="Invitation code" variable="FAREBOX_INVITATION" onClose={onClose} />
+        <ShownOnce secret={made.code} what="Invitation code" onClose={onClose} />
       ) : (
         <form
           className="stack"

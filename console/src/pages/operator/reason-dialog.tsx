@@ -3,6 +3,7 @@ import { type ReactNode, useRef, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Button, ErrorCard, Field, Notice } from '../../ui/parts.tsx'
+import './operator.css'
 
 /** Something that an admin does: what it is called, what it means, and where it is asked for. */
 export interface Deed {
@@ -19,7 +20,7 @@ export interface Deed {
 }
 
 /** Longest reason that the server keeps. */
-export const REASON_LENGTH_MAX = 500
+const REASON_LENGTH_MAX = 500
 
 /** Asks for the reason of a deed, does it, and says that it was done. `children`: what else there is to fill in. */
 export function ReasonDialog({
@@ -105,5 +106,9 @@ export function ReasonField({ reason, onChange }: { reason: string; onChange: (r
 
 /** What was done last, for the eye and for the screen reader. */
 export function Said({ text }: { text: string }) {
-  return <div role="status">{text === '' ? null : <Notice tone="good">{text}</Notice>}</div>
+  return (
+    <div role="status" className="said">
+      {text === '' ? null : <Notice tone="good">{text}</Notice>}
+    </div>
+  )
 }

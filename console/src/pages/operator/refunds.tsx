@@ -7,7 +7,6 @@ import { Badge, Button, Card, Credits, Empty, Field, PageHead, Table, Time } fro
 import { useFilters } from '../../ui/search.ts'
 import { AdminsOnly } from './admins-only.tsx'
 import { type Deed, ReasonDialog, Said } from './reason-dialog.tsx'
-import './operator.css'
 
 type Refund = Reply<'/v1/admin/refunds', 'get'>['data'][number]
 

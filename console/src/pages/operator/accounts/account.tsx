@@ -14,8 +14,7 @@ import { deeds } from './deeds.tsx'
 import { GrantDialog } from './grant-dialog.tsx'
 import { Grants } from './grants.tsx'
 import { Agents, Calls, Keys, Orders } from './lists.tsx'
-import { statusTones, whoIs } from './words.ts'
-import '../operator.css'
+import { spends, statusTones, whoIs } from './words.ts'
 
 /** An account with everything that an admin is shown of it. */
 export type FullAccount = Reply<'/v1/admin/accounts/{id}', 'get'>
@@ -118,7 +117,7 @@ function Who({ full, ask }: { full: FullAccount; ask: (asking: Asking) => void }
               <Link to="/console/operator/accounts/$id" params={{ id: String(account.owner_account_id) }}>
                 Account {account.owner_account_id}
               </Link>
-              {account.billing_mode ? `, pays as ${account.billing_mode.replaceAll('_', ' ')}` : ''}
+              {account.billing_mode ? `: it spends ${spends[account.billing_mode]}` : ''}
             </dd>
           </>
         )}

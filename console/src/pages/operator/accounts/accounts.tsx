@@ -124,10 +124,9 @@ function Lines({ rows }: { rows: readonly Line[] }) {
         <tr key={row.id}>
           <td>
             <Link to="/console/operator/accounts/$id" params={{ id: String(row.id) }}>
-              {row.id}
-              <span className="visually-hidden"> </span>
+              {whoIs(row)}
             </Link>
-            <div className="quiet small">{whoIs(row)}</div>
+            <div className="quiet small">Account {row.id}</div>
           </td>
           <td>
             {row.account_type === 'owner' ? 'Owner' : 'Agent'}{' '}

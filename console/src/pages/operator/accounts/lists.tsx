@@ -4,6 +4,7 @@ import { Badge, Button, Card, Copyable, Credits, Empty, Table, Time } from '../.
 import type { Deed } from '../reason-dialog.tsx'
 import type { FullAccount } from './account.tsx'
 import { keyDeed } from './deeds.tsx'
+import { spends } from './words.ts'
 
 const keyTones = { active: 'good', revoked: 'bad', expired: 'neutral' } as const
 
@@ -88,7 +89,7 @@ export function Agents({ full: { agents } }: { full: FullAccount }) {
                 {agent.account_id}
               </Link>
             </td>
-            <td>{agent.billing_mode.replaceAll('_', ' ')}</td>
+            <td>{spends[agent.billing_mode]}</td>
             <td>{agent.funding_paused ? <Badge tone="warn">Paused</Badge> : <Badge tone="good">On</Badge>}</td>
           </tr>
         ))}

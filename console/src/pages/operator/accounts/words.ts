@@ -7,3 +7,10 @@ export const statusTones = { active: 'good', banned: 'bad', deactivated: 'warn' 
 export function whoIs(account: { label: string; email: string; wallet_address: string }): string {
   return account.label || account.email || (account.wallet_address ? shortAddress(account.wallet_address) : 'No name')
 }
+
+/** Whose Credits an Agent's calls take, in each billing mode. */
+export const spends = {
+  self_only: 'its own Credits only',
+  self_then_owner: 'its own Credits, then those of its owner',
+  owner_only: 'Credits of its owner only',
+} as const
