@@ -10136,7 +10136,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description next_cursor of the page before */
+                /** @description next_cursor of the page before; 0 is the first page */
                 before_id?: number;
                 /** @description First moment */
                 from?: string;
@@ -10265,7 +10265,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description next_cursor of the page before */
+                /** @description next_cursor of the page before; 0 is the first page */
                 before_id?: number;
                 model?: string;
                 status?: "running" | "success" | "failed" | "usage_unknown" | "pending_settlement";
@@ -18656,7 +18656,7 @@ export interface operations {
                 /** @description Only what this one did: operator:<name>, or account:<id> */
                 actor?: string;
                 /** @description Only this */
-                action?: "ban.account" | "unban.account" | "deactivate.account" | "reactivate.account" | "change_role.account" | "create.api_key" | "revoke.api_key" | "revoke_all.api_keys" | "revoke.session" | "revoke_all.sessions" | "create.link" | "change.link" | "remove.link" | "bind.wallet" | "remove.wallet" | "create.invitation" | "revoke.invitation" | "rotate.signing_key" | "grant.credits" | "set_alert.credits" | "resolve.hold" | "authorize.settlement" | "approve.refund" | "reject.refund" | "credit.order" | "refund.order" | "dismiss.order" | "rewind.chain" | "reload.configuration" | "dismiss.payment" | "create.webhook" | "change.webhook" | "remove.webhook" | "disable.webhook" | "replay.webhook" | "rotate.webhook_secret" | "rotate.webhook_task_secret" | "credit.native_payment" | "refund.native_payment" | "dismiss.native_payment";
+                action?: "ban.account" | "unban.account" | "deactivate.account" | "reactivate.account" | "change_role.account" | "create.api_key" | "revoke.api_key" | "revoke_all.api_keys" | "revoke.session" | "revoke_all.sessions" | "create.link" | "change.link" | "remove.link" | "bind.wallet" | "remove.wallet" | "create.invitation" | "revoke.invitation" | "rotate.signing_key" | "grant.credits" | "set_alert.credits" | "resolve.hold" | "authorize.settlement" | "approve.refund" | "reject.refund" | "credit.order" | "refund.order" | "dismiss.order" | "rewind.chain" | "reload.configuration" | "credit.payment" | "refund.payment" | "dismiss.payment" | "create.webhook" | "change.webhook" | "remove.webhook" | "disable.webhook" | "replay.webhook" | "rotate.webhook_secret" | "rotate.webhook_task_secret" | "credit.native_payment" | "refund.native_payment" | "dismiss.native_payment";
                 /** @description Only what was done to this, such as account:7 */
                 target?: string;
             };
@@ -20328,6 +20328,8 @@ export interface operations {
              *     `review_not_found`: Review not found
              *
              *     `order_not_found`: Order not found
+             *
+             *     `payment_not_found`: Payment not found
              */
             404: {
                 headers: {
@@ -20531,6 +20533,8 @@ export interface operations {
              * @description `review_not_found`: Review not found
              *
              *     `order_not_found`: Order not found
+             *
+             *     `payment_not_found`: Payment not found
              */
             404: {
                 headers: {
@@ -20726,6 +20730,8 @@ export interface operations {
              * @description `review_not_found`: Review not found
              *
              *     `order_not_found`: Order not found
+             *
+             *     `payment_not_found`: Payment not found
              */
             404: {
                 headers: {

@@ -1,10 +1,4 @@
-import {
-  Client,
-  discoverOAuthProtectedResourceMetadata,
-  extractWWWAuthenticateParams,
-  type OAuthClientProvider,
-  StreamableHTTPClientTransport,
-} from '@modelcontextprotocol/client'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Person, startTestApp, type TestApp } from '../../test/app.ts'
@@ -250,49 +244,6 @@ describe('the endpoint', () => {
     const read = await fetch(`${app.url}/mcp`, { headers: { authorization: `Bearer ${person.key}` } })
     expect([read.status, read.headers.get('allow')]).toEqual([405, 'POST'])
     await expect(connected('fbx_none')).rejects.toThrow()
-  })
-
-  test('tells the official client what it takes, where that client looks: a Bearer in the header, and nobody to ask for one', async () => {
-    const refused = await fetch(`${app.url}/mcp`, { method: 'POST', body: '{}' })
-    const { resourceMetadataUrl } = extractWWWAuthenticateParams(refused)
-    const told = { resource: `${app.url}/mcp`, bearer_methods_supported: ['header'] }
-    for (const options of [resourceMetadataUrl ? { resourceMetadataUrl } : undefined, undefined]) {
-      const metadata = await discoverOAuthProtectedResourceMetadata(`${app.url}/mcp`, options)
-      expect(metadata).toMatchObject(told)
-      expect(metadata).not.toHaveProperty('authorization_servers')
-      expect((await fetch(String(metadata.resource_documentation))).status).toBe(200)
-    }
-    expect(await discoverOAuthProtectedResourceMetadata(app.url)).toMatchObject({ ...told, resource: app.url })
-  })
-
-  test('sends a client that would sign in by OAuth to no server of ours', async () => {
-    const asked: string[] = []
-    let sentAway = false
-    const provider: OAuthClientProvider = {
-      redirectUrl: 'http://127.0.0.1/back',
-      clientMetadata: { redirect_uris: ['http://127.0.0.1/back'], client_name: 'test' },
-      clientInformation: () => undefined,
-      saveClientInformation: () => undefined,
-      tokens: () => undefined,
-      saveTokens: () => undefined,
-      redirectToAuthorization: () => {
-        sentAway = true
-      },
-      saveCodeVerifier: () => undefined,
-      codeVerifier: () => '',
-    }
-    const transport = new StreamableHTTPClientTransport(new URL(`${app.url}/mcp`), {
-      authProvider: provider,
-      fetch: async (url, init) => {
-        const answer = await fetch(url, init)
-        asked.push(`${answer.status} ${new URL(url).pathname}`)
-        return answer
-      },
-    })
-    await expect(new Client({ name: 'test', version: '1' }).connect(transport)).rejects.toThrow()
-    expect(asked).toContain('200 /.well-known/oauth-protected-resource/mcp')
-    expect(asked.filter((one) => one.startsWith('200'))).toHaveLength(1)
-    expect(sentAway).toBe(false)
   })
 
   test.each([

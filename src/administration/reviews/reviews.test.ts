@@ -222,6 +222,7 @@ test('a payment with the native coin is valued at its rate, and credited or reco
 
 test('a payment by x402 that is in doubt is dismissed with a reason, once', async () => {
   const { id } = await doubted()
+  // nothing of it is on the chain
   expect((await decide(id, 'credit')).body.code).toBe('order_not_in_review')
   expect((await decide(id, 'dismiss')).body.data.outcome).toBe('done')
   expect((await decide(id, 'dismiss')).body.code).toBe('order_not_in_review')

@@ -106,6 +106,7 @@ const verb = (action: Action) =>
     refuses: [
       'review_not_found',
       'order_not_found',
+      'payment_not_found',
       'order_not_in_review',
       'order_completed',
       'chain_unavailable',

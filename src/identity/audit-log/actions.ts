@@ -32,6 +32,8 @@ export const actions = {
   'dismiss.order': 'order',
   'rewind.chain': 'chain',
   'reload.configuration': 'configuration',
+  'credit.payment': 'payment',
+  'refund.payment': 'payment',
   'dismiss.payment': 'payment',
   'create.webhook': 'webhook',
   'change.webhook': 'webhook',

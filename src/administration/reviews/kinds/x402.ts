@@ -1,18 +1,20 @@
 import type { Database } from '../../../db/database.ts'
-import { Fault } from '../../../kernel/errors.ts'
-import type { Decided, Decision } from '../../../payments/orders/review/decision.ts'
+import type { JsonObject } from '../../../db/schema.ts'
+import { receivedWorth } from '../../../payments/orders/review/decision.ts'
 import type { Payment } from '../../../payments/x402/model.ts'
-import { closeReview } from '../../../payments/x402/review.ts'
+import { decidePayment } from '../../../payments/x402/review/service.ts'
+import { newestProposal } from '../../../payments/x402/review/store.ts'
 import { events, find } from '../../../payments/x402/store.ts'
 import * as store from '../store.ts'
 import { tokenAmount } from './amounts.ts'
-import type { DecideDeps, Review, ReviewKind, Waiting } from './review.ts'
+import { proposalOf, shownOf } from './orders.ts'
+import type { Happened, Review, ReviewKind, Waiting } from './review.ts'
 
 /** x402 payments that the chain left in doubt. */
 export const x402Reviews: ReviewKind = {
   waiting: async (db, limit) => (await store.x402InReview(db, limit)).map(inList),
   read,
-  decide,
+  decide: (deps, name, decision) => decidePayment(deps, BigInt(name), decision),
 }
 
 const inList = (payment: Payment): Waiting => ({
@@ -30,7 +32,14 @@ async function read(db: Database, name: string): Promise<Review | undefined> {
   const payment = await find(db, BigInt(name))
   if (!payment) return undefined
   const { expected, received: _, ...waiting } = inList(payment)
-  const happened = await events(db, payment.id)
+  const [happened, transfers, proposed] = await Promise.all([
+    events(db, payment.id),
+    store.transfersOf(db, payment),
+    newestProposal(db, payment.id),
+  ])
+  // of several it cannot be told which one it is: each of them is looked at by itself
+  const [transfer, second] = transfers
+  const terms = proposed?.data as JsonObject | undefined
   return {
     ...waiting,
     status: payment.status,
@@ -43,32 +52,24 @@ async function read(db: Database, name: string): Promise<Review | undefined> {
       madeAt: payment.created_at,
       expiresAt: new Date(Number(payment.valid_before) * 1000),
     },
-    shown: undefined,
+    shown: transfer && !second ? shownOf(transfer) : undefined,
     txHash: payment.tx_hash ?? undefined,
-    worthMicro: undefined,
+    worthMicro: worthOf(payment, second ? undefined : transfer?.amount),
     granted: payment.grant_id !== null,
     heldMicro: undefined,
-    proposal: undefined,
-    events: happened.map(({ at, event, to_status }) => ({ at, event, status: to_status, by: undefined })),
-    // one whose Credits were given ends by itself when its transfer is back
-    actions: payment.grant_id === null ? ['dismiss'] : [],
+    proposal: proposed && terms ? proposalOf(String(terms.by), proposed.at, terms) : undefined,
+    events: happened.map(eventOf),
+    // Credits that were given can be left as they are, and no otherwise: the payment ends by itself when its transfer is back
+    actions: payment.grant_id === null ? ['credit', 'refund', 'dismiss'] : ['credit'],
   }
 }
 
-async function decide({ db, clock }: DecideDeps, name: string, decision: Decision): Promise<Decided> {
-  const refuse = (message: string): never => {
-    throw new Fault('order_not_in_review', { message })
-  }
-  if (decision.action !== 'dismiss')
-    refuse('A payment by x402 can only be dismissed here. Give Credits with a reason where they are owed.')
-  const { operator, reason, requestId } = decision
-  const outcome = await closeReview({ db, clock }, { id: BigInt(name), operator, reason, requestId })
-  if (outcome === 'missing') throw new Fault('review_not_found')
-  if (outcome === 'not in review')
-    refuse(`Payment x402:${name} is not in review. Open ones end by what the chain shows.`)
-  if (outcome === 'credited')
-    refuse(
-      `The Credits of payment x402:${name} were given before its block was lost. It ends by itself when the transfer is back.`,
-    )
-  return { outcome: 'done', creditMicro: 0n }
+const worthOf = (payment: Payment, amount: string | undefined): bigint | undefined => {
+  if (payment.grant_id !== null) return payment.credit_micro
+  return amount === undefined ? undefined : receivedWorth(BigInt(amount), payment.rate_ppm)
+}
+
+function eventOf({ at, event, to_status, data }: Awaited<ReturnType<typeof events>>[number]): Happened {
+  const { by } = data as { by?: unknown }
+  return { at, event, status: to_status, by: by === undefined ? undefined : String(by) }
 }
