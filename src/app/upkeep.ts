@@ -2,6 +2,7 @@ import type { JobStanding } from '../administration/overview/running-server.ts'
 import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
 import { closedHour, rollUpUsage } from '../billing/usage/roll-up/service.ts'
 import type { Database } from '../db/database.ts'
+import { prune as pruneDeviceLogins } from '../identity/devices/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { auditLedger, auditRecent } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
@@ -83,6 +84,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void>; rounds()
   every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
   every(everyMs.usage, 'summing the usage of closed hours', async () => rollUpUsage(deps.db, await closedHour(deps.db)))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
+  every(everyMs.prune, 'forgetting lapsed logins of programs', () => pruneDeviceLogins(deps.db))
   every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
   every(everyMs.results, 'forgetting what old tasks were asked for and gave', deps.forgetOldContent)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)

@@ -67,6 +67,13 @@ export const conflicts = {
     message: 'Somebody decided otherwise on this refund. Nothing was changed.',
     fix: 'The message says who decided what; a decision stands.',
   },
+  device_login_decided: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Device login decided',
+    message: 'This login was decided before and cannot be decided otherwise any more.',
+    fix: 'A program that is logged in is logged out by DELETE /v1/me/sessions/{id}; one that was refused begins again.',
+  },
   account_status_conflict: {
     status: 409,
     type: 'conflict_error',
