@@ -1,7 +1,7 @@
+import { capabilityPriceRows, chatPriceRows, mediaPriceRows } from '../administration/prices/rows.ts'
 import { inCredits } from '../kernel/money.ts'
 import { withJson } from '../terminal/options.ts'
 import { print, table, time } from '../terminal/output.ts'
-import { capabilityPriceRows, chatPriceRows, mediaPriceRows } from './price-rows.ts'
 import type { AddCommands } from './program.ts'
 import { reloadServers } from './reload.ts'
 import { readConfig } from './settings.ts'

@@ -105,13 +105,13 @@ async function decide(
   id: bigint,
   options: DecisionOptions,
 ): Promise<void> {
-  await withDatabase(around, 'deciding', async ({ db }) => {
+  await withDatabase(around, 'deciding', async ({ db, operator }) => {
     const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
     const decided = await refusedPlainly(
       decidePayment(deps, id, {
         action,
         reason: options.reason,
-        operator: around.userName,
+        operator,
         ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
         ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
       }),

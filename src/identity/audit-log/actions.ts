@@ -33,6 +33,7 @@ export const actions = {
   'refund.order': 'order',
   'dismiss.order': 'order',
   'rewind.chain': 'chain',
+  'reload.configuration': 'configuration',
   'credit.payment': 'payment',
   'refund.payment': 'payment',
   'dismiss.payment': 'payment',

@@ -1,9 +1,9 @@
+import { isLoss, isUnitLoss } from '../../administration/prices/margin.ts'
 import type { ProgramSurroundings } from '../../app/surroundings.ts'
 import type { Config, Secrets } from '../../config/config.ts'
 import { type MediaModelConfig, mediaPriceInForce } from '../../config/media-models.ts'
 import { type ModelConfig, priceInForce } from '../../config/models.ts'
 import { ConfigurationFault } from '../../config/problem.ts'
-import { isLoss, isUnitLoss } from '../margin.ts'
 import { readConfig, type Wiring } from '../settings.ts'
 import { type Check, failed, ok, warning } from './check.ts'
 

@@ -30,7 +30,7 @@ afterEach(async () => expect(await auditLedger(database.db)).toEqual([]))
 const by = (name: string, action: Decision['action'], change: Partial<Decision> = {}): Decision => ({
   action,
   reason: 'seen with the payer',
-  operator: name,
+  operator: { kind: 'operator', name },
   ...change,
 })
 const decide = (payment: Payment, decision: Decision, aloneLimitMicro = ALONE) =>

@@ -133,10 +133,11 @@ async function resolve(
       { at: now, txHash: given.tx_hash },
     )
   await recordAction(tx, {
-    actor: { kind: 'operator', name: decision.operator },
+    actor: decision.operator,
     action: `${decision.action}.payment`,
     targetId: payment.id,
     reason: decision.reason,
+    requestId: decision.requestId,
     before: { status: payment.status, reason: payment.reason },
     after: { status: to, ...data },
   })

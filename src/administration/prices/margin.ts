@@ -1,4 +1,4 @@
-import type { Price } from '../config/models.ts'
+import type { Price } from '../../config/models.ts'
 
 /** What is left of a price after the provider's, in percent of the price; undefined where the price is 0 and the cost is too. */
 export interface Margin {

@@ -1,7 +1,7 @@
-import type { CapabilityConfig, OperationPrice } from '../config/capabilities.ts'
-import type { MediaModelConfig, MediaPrice } from '../config/media-models.ts'
-import { mediaPriceInForce } from '../config/media-models.ts'
-import { type ModelConfig, type Price, priceInForce } from '../config/models.ts'
+import type { CapabilityConfig, OperationPrice } from '../../config/capabilities.ts'
+import type { MediaModelConfig, MediaPrice } from '../../config/media-models.ts'
+import { mediaPriceInForce } from '../../config/media-models.ts'
+import { type ModelConfig, type Price, priceInForce } from '../../config/models.ts'
 import { marginOf, marginOfUnit } from './margin.ts'
 
 /** Every price version of the chat models, in microcredits per million tokens. */
@@ -60,7 +60,11 @@ export const capabilityPriceRows = (capabilities: readonly CapabilityConfig[]) =
     ),
   )
 
-function stateOf<P extends { readonly effectiveFrom: Date }>(price: P, inForce: P | undefined, now: Date) {
+function stateOf<P extends { readonly effectiveFrom: Date }>(
+  price: P,
+  inForce: P | undefined,
+  now: Date,
+): 'in force' | 'to come' | 'past' {
   if (price === inForce) return 'in force'
   return price.effectiveFrom > now ? 'to come' : 'past'
 }
