@@ -36,8 +36,6 @@ const named: Readonly<Record<Action, true>> = {
   'dismiss.order': true,
   'rewind.chain': true,
   'reload.configuration': true,
-  'approve.device_login': true,
-  'deny.device_login': true,
   'credit.payment': true,
   'refund.payment': true,
   'dismiss.payment': true,
