@@ -150,7 +150,7 @@ test('every path answers every method that it does not take with 405 and Allow',
 })
 
 test.each([
-  '/',
+  '/index.html',
   '/v1',
   '/v1/',
   '/v1/chat/completions/',

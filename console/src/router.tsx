@@ -45,9 +45,18 @@ const pages = {
   '/console/agents': lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'Agents'),
   '/console/wallets': lazyRouteComponent(() => import('./pages/wallets.tsx'), 'OwnerWallets'),
   '/console/sessions': lazyRouteComponent(() => import('./pages/sessions.tsx'), 'Sessions'),
+  '/console/device': lazyRouteComponent(() => import('./pages/device.tsx'), 'Device'),
   '/console/keys': lazyRouteComponent(() => import('./pages/keys.tsx'), 'Keys'),
   '/console/webhooks': lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
   '/console/account': lazyRouteComponent(() => import('./pages/account.tsx'), 'AccountPage'),
+  '/console/operator/accounts': lazyRouteComponent(() => import('./pages/operator/accounts/accounts.tsx'), 'Accounts'),
+  '/console/operator/accounts/$id': lazyRouteComponent(
+    () => import('./pages/operator/accounts/account.tsx'),
+    'AccountInFull',
+  ),
+  '/console/operator/refunds': lazyRouteComponent(() => import('./pages/operator/refunds.tsx'), 'OperatorRefunds'),
+  '/console/operator/invitations': lazyRouteComponent(() => import('./pages/operator/invitations.tsx'), 'Invitations'),
+  '/console/operator/audit-log': lazyRouteComponent(() => import('./pages/operator/audit-log.tsx'), 'AuditLog'),
 }
 
 const inside = Object.entries(pages).map(([path, component]) =>

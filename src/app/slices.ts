@@ -1,4 +1,8 @@
 import { accountAdministrationRoutes } from '../administration/accounts/routes.ts'
+import { auditLogRoutes } from '../administration/audit-log/routes.ts'
+import { grantRoutes } from '../administration/grants/routes.ts'
+import { invitationAdministrationRoutes } from '../administration/invitations/routes.ts'
+import { refundAdministrationRoutes } from '../administration/refunds/routes.ts'
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
@@ -12,6 +16,7 @@ import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
 import { agentSignInRoutes } from '../identity/agent-sign-in/routes.ts'
+import { deviceRoutes } from '../identity/devices/routes.ts'
 import { invitationHash } from '../identity/invitations/code.ts'
 import { consumeInvitation } from '../identity/invitations/service.ts'
 import { keyRoutes } from '../identity/keys/routes.ts'
@@ -61,7 +66,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
       firstKey: firstKeyMaker(keys),
       signInGuard: core.limits.signInGuard,
     }),
-    ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
+    ...ownerRoutes(core, publicUrl),
     ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
@@ -95,7 +100,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     ...administrationRoutes(core),
     ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
-    ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
+    ...docsRoutes({ routes: () => routes, version, publicUrl, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,
       metrics,
@@ -117,8 +122,14 @@ export const paymentHint =
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 /** What admins do in the console: the verbs of the operator's command line. */
-function administrationRoutes({ db }: Core): readonly Route[] {
-  return [...accountAdministrationRoutes({ db })]
+function administrationRoutes({ db, around: { clock, random } }: Core): readonly Route[] {
+  return [
+    ...accountAdministrationRoutes({ db }),
+    ...grantRoutes({ db, clock }),
+    ...refundAdministrationRoutes({ db }),
+    ...invitationAdministrationRoutes({ db, clock, random }),
+    ...auditLogRoutes({ db }),
+  ]
 }
 
 /** Operations over HTTP, and the same as tools. */
@@ -150,6 +161,27 @@ function capabilitiesAndTools(
   ]
 }
 
+/** How owners sign in, and let programs act for them. */
+function ownerRoutes(core: Core, publicUrl: () => string): readonly Route[] {
+  const { db, tokens, limits, around } = core
+  const sessions = sessionOpener({ random: around.random, tokens })
+  return [
+    ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions }),
+    ...deviceRoutes({
+      db,
+      random: around.random,
+      sessions,
+      guessGuard: limits.guessGuard,
+      consoleUrl: consoleUrl(core, publicUrl),
+    }),
+  ]
+}
+
+const consoleUrl =
+  ({ around }: Pick<Core, 'around'>, publicUrl: () => string) =>
+  (): string =>
+    around.config.oidc.consoleUrl ?? `${publicUrl()}/console`
+
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {
     config: { oidc },
@@ -172,6 +204,6 @@ function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): 
     publicUrl,
     onTrouble,
     requireInvitation: oidc.requireInvitation,
-    consoleUrl: () => oidc.consoleUrl ?? `${publicUrl()}/console`,
+    consoleUrl: consoleUrl({ around }, publicUrl),
   }
 }

@@ -60,6 +60,8 @@ export interface Route {
   readonly query?: TSchema
   /** The body; unknown members are refused. Absent: the endpoint takes none, and a body is refused unless empty. */
   readonly body?: TSchema
+  /** A body that a development server answers well: what the page of the API begins with. */
+  readonly example?: Readonly<Record<string, unknown>>
   readonly bodyLimit?: number
   /** Takes multipart/form-data too: makes the JSON body of it, which `body` then checks. Absent: refused. */
   readonly fromForm?: (form: FormData) => Promise<unknown>

@@ -42,14 +42,17 @@ export function useList<T>(
   })
 }
 
-/** Shows such a list, what went wrong, and the way to older rows. */
+/** Shows such a list, what went wrong, and the way to further rows. */
 export function List<T>({
   list,
   empty,
+  more = 'Show older',
   children,
 }: {
   list: ReturnType<typeof useList<T>>
   empty: ReactNode
+  /** What asks for the next page. */
+  more?: string
   children: (rows: readonly T[]) => ReactNode
 }) {
   const rows = list.data?.pages.flatMap((page) => page.data)
@@ -62,7 +65,7 @@ export function List<T>({
       {list.hasNextPage ? (
         <div>
           <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-            Show older
+            {more}
           </Button>
         </div>
       ) : null}

@@ -113,6 +113,11 @@ function createRoute(deps: LinkDeps): Route {
       billing_mode: Type.Optional(BillingMode),
       budget: Type.Optional(Nullable(BudgetBody)),
     }),
+    example: {
+      agent_wallet_address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+      label: 'researcher',
+      budget: { daily_micro: 5_000_000 },
+    },
     replies: { 200: One },
     refuses: ['owner_account_required', 'wallet_belongs_to_owner', 'agent_already_linked'],
     handle: async ({ caller, body, requestId }) => {

@@ -79,12 +79,34 @@ export const missingThings = {
     message: 'There is no identity provider of this name.',
     fix: 'GET /v1/auth/oidc/providers lists the identity providers.',
   },
+  refund_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Refund not found',
+    message: 'There is no such refund.',
+    fix: 'GET /v1/admin/refunds lists the refunds that wait for a decision.',
+  },
+  invitation_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Invitation not found',
+    message: 'There is no such invitation.',
+    fix: 'GET /v1/admin/invitations lists the invitations.',
+  },
   session_not_found: {
     status: 404,
     type: 'not_found_error',
     phrase: 'Session not found',
     message: 'This account has no such session.',
     fix: 'GET /v1/me/sessions lists the sessions of this account with their ids.',
+  },
+  device_login_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Device login not found',
+    message:
+      'No program waits with this code: it was mistyped, is older than 10 minutes, or was decided by another owner.',
+    fix: 'Compare the code with what the program shows, or begin the login again there.',
   },
   agent_not_linked: {
     status: 404,
