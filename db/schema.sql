@@ -1270,7 +1270,7 @@ CREATE INDEX x402_payments_undone ON x402_payments USING btree (status) WHERE st
 -- function holds_ended(since timestamp with time zone, upto timestamp with time zone) returns SETOF hold_resolutions; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
 -- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
--- function ledger_audit_recent() returns TABLE(check_name text, subject text, expected text, found text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, enable_seqscan=off, enable_mergejoin=off, jit=off
+-- function ledger_audit_recent() returns TABLE(check_name text, subject text, expected text, found text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_nestloop=off, jit=off
 -- function ledger_authorize(hold bigint, authorizing_account bigint) returns TABLE(outcome text, payer_account_id bigint, required_micro bigint, available_micro bigint); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_capture_above(op ledger_resolution) returns void; plpgsql, volatile
 -- function ledger_close_time(margin interval DEFAULT '00:01:00'::interval) returns timestamp with time zone; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp
@@ -1291,6 +1291,7 @@ CREATE INDEX x402_payments_undone ON x402_payments USING btree (status) WHERE st
 -- function ledger_resolve(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
 -- function ledger_resolve_in_order(operations ledger_resolution[]) returns ledger_result[]; plpgsql, volatile
 -- function ledger_return_captured(refund bigint, made holds, actual bigint) returns void; plpgsql, volatile
+-- function ledger_summarize_times() returns integer; plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, lock_timeout=100ms
 -- function ledger_supplement(hold bigint, payer bigint, amount bigint) returns void; plpgsql, volatile
 -- function ledger_tell_refund(refund bigint) returns void; sql, volatile
 -- function payment_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
@@ -1363,6 +1364,7 @@ grant execute on function ledger_reserve_one(c ledger_candidate) to farebox_app;
 grant execute on function ledger_resolve(operations ledger_resolution[]) to farebox_app;
 grant execute on function ledger_resolve_in_order(operations ledger_resolution[]) to farebox_app;
 grant execute on function ledger_return_captured(refund bigint, made holds, actual bigint) to farebox_app;
+grant execute on function ledger_summarize_times() to farebox_app;
 grant execute on function ledger_supplement(hold bigint, payer bigint, amount bigint) to farebox_app;
 grant execute on function ledger_tell_refund(refund bigint) to farebox_app;
 grant execute on function payment_audit() to farebox_app;

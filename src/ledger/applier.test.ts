@@ -102,6 +102,14 @@ test('while the lane is lost a new reserve is refused at once, and an end waits 
   expect((await applier.submit(reserveOf(3n))).status).toBe('reserved')
 })
 
+test('the patience of a caller ends at its last millisecond, not after it', async () => {
+  const still = { ...systemClock, monotonicMs: () => 0 }
+  const applier = applierOf({ patienceMs: 0, clock: still })
+  lane.fates.push('lost before')
+  await expect(applier.submit(captureOf(1n))).rejects.toMatchObject({ code: 'unavailable' })
+  await applier.drained(10_000)
+})
+
 test('an end whose caller lost patience is applied all the same', async () => {
   const applier = applierOf({ patienceMs: 0 })
   await applier.submit(reserveOf(1n))
@@ -228,6 +236,7 @@ test('an outage is told of once, however often the flush is sent again', async (
   const applier = applierOf()
   lane.fates.push('lost before', 'lost before', 'lost before')
   await all(applier, ids(1, 1), captureOf)
+  expect(trouble).toHaveLength(1)
   lane.fates.push('lost before')
   await all(applier, ids(2, 2), captureOf)
   expect(lane.flushes).toHaveLength(6)

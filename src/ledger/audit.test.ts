@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { until } from '../../test/app.ts'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
@@ -120,4 +121,76 @@ test('an increment finds each wrong number in what is new, once', async () => {
   await make.grant(other, 5n)
   await database.sql('update buckets set posted_micro = posted_micro + 1 where account_id = $1', [other])
   expect((await upToNow(alone)).map((finding) => finding.check_name)).toEqual(['account_posted'])
+}, 120_000)
+
+test('an increment of many movements names the one that does not follow from the one before it, and no other account', async () => {
+  const alone = '0 seconds'
+  const [id, other] = [await make.account('owner'), await make.account('owner')]
+  const [key, otherKey] = [await make.key(id), await make.key(other)]
+  await make.grant(id, 1000n)
+  await make.grant(other, 1000n)
+  await upToNow(alone)
+  const calls: bigint[] = []
+  for (let n = 0; n < 6; n++) {
+    const { id: call } = await make.hold(n % 2 === 0 ? key : otherKey, 10n)
+    await make.capture(call, 4n)
+    calls.push(call)
+  }
+  await corrupt('transfers', 'update transfers set balance_after_micro = balance_after_micro + 1 where hold_id = $1', [
+    calls[2],
+  ])
+  const found = (await upToNow(alone)).filter((finding) => finding.check_name === 'transfer_balance')
+  // the wrong one, and the next of its account, which was right and follows from it no more
+  expect(found.map(({ expected, found: is }) => [expected, is])).toEqual([
+    ['992', '993'],
+    ['989', '988'],
+  ])
+}, 120_000)
+
+test('an increment finds a capture that took from another bucket than its hold, and a hold with too little set aside', async () => {
+  const alone = '0 seconds'
+  const id = await make.account('owner')
+  const key = await make.key(id)
+  await make.grant(id, 1000n)
+  await make.grant(id, 5n, { bucket: 'promo', expiresAt: new Date(Date.now() + 86_400_000) })
+  await upToNow(alone)
+  const { id: call } = await make.hold(key, 10n)
+  await make.capture(call, 8n)
+  await corrupt(
+    'transfers',
+    `update transfers t set debit_id = (select b.id from buckets b where b.account_id = $2 and b.id <> t.debit_id)
+     where hold_id = $1 and amount_micro = 3`,
+    [call, id],
+  )
+  expect((await upToNow(alone)).filter(({ check_name }) => check_name === 'capture_from_allocation')).toHaveLength(2)
+  const { id: open } = await make.hold(key, 10n)
+  await corrupt('hold_allocations', 'update hold_allocations set amount_micro = amount_micro - 1 where hold_id = $1', [
+    open,
+  ])
+  expect((await upToNow(alone)).map(({ check_name }) => check_name).sort()).toEqual(['bucket_held', 'hold_allocated'])
+}, 120_000)
+
+test('a search by time reads no more than the last range of blocks, though no vacuum came by; beside one nothing waits', async () => {
+  const own = await freshDatabase()
+  try {
+    const account = await ledgerFixture(own).account('owner')
+    await own.sql(
+      `insert into holds (id, request_id, actor_account_id, family_id, credential_kind, credential_id, category, subject, reserve_micro, wanted_micro, minimum_micro)
+       select n, 'request ' || n, $1, $1, 'operator', 0, 'chat', 'test', 1, 1, 1 from generate_series(1, 12000) n`,
+      [account],
+    )
+    const summarize = () => own.pool.query('select ledger_summarize_times()')
+    const vacuum = new pg.Client({ connectionString: own.url })
+    await vacuum.connect()
+    await vacuum.query('begin; lock table holds in share update exclusive mode')
+    await summarize()
+    await vacuum.end()
+    // twice, should the server itself be at it
+    for (const _ of [1, 2]) await summarize()
+    const [left] = await own.sql<{ ranges: number }>(`select brin_summarize_new_values('holds_time') as ranges`)
+    // the range that is not full yet
+    expect(left?.ranges).toBeLessThanOrEqual(1)
+  } finally {
+    await own.drop()
+  }
 }, 120_000)

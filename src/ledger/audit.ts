@@ -29,6 +29,7 @@ export async function auditLedger(db: Database): Promise<Finding[]> {
  */
 export async function auditRecent(db: Database): Promise<Finding[]> {
   await sql`select ledger_close_time()`.execute(db)
+  await sql`select ledger_summarize_times()`.execute(db)
   try {
     return await db
       .transaction()

@@ -48,6 +48,43 @@ test('in one flush what each fits a limit and together does not is decided one b
   ])
 })
 
+test('in one flush of what fits, a hold that begins where another one used up a bucket takes nothing of that bucket', async () => {
+  const account = await make.account('agent')
+  await make.grant(account, 80n, { bucket: 'promo' })
+  await make.grant(account, 100n)
+  const key = await make.key(account)
+  const wishes = [wish(key, 40), wish(key, 40), wish(key, 30)]
+  expect(await apply(wishes)).toEqual(['reserved', 'reserved', 'reserved'])
+  const allocations = await database.sql(
+    `select a.n, b.kind, a.amount_micro::int as micro from hold_allocations a join buckets b on b.id = a.bucket_id
+     where a.hold_id = any ($1) order by a.hold_id, a.n`,
+    [wishes.map(({ id }) => id)],
+  )
+  expect(allocations).toEqual([
+    { n: 0, kind: 'promo', micro: 40 },
+    { n: 0, kind: 'promo', micro: 40 },
+    { n: 0, kind: 'purchased', micro: 30 },
+  ])
+})
+
+test("in one flush an Agent's own Credits are held to the last before its owner's, though the owner has enough for all", async () => {
+  const [agent, owner] = [await make.account('agent'), await make.account('owner')]
+  await make.grant(agent, 50n)
+  await make.grant(owner, 1_000n)
+  await make.link(agent, owner, 'self_then_owner')
+  const key = await make.key(agent)
+  expect(await apply([wish(key, 40), wish(key, 40), wish(key, 40)])).toEqual(['reserved', 'reserved', 'reserved'])
+  expect(
+    await database.sql(
+      'select account_id::int as id, held_micro::int as held from buckets where account_id in ($1, $2) order by 1',
+      [agent, owner],
+    ),
+  ).toEqual([
+    { id: Number(agent), held: 50 },
+    { id: Number(owner), held: 70 },
+  ])
+})
+
 test('in one flush another wish under the id of the first is a conflict, and the same one is the same hold', async () => {
   const account = await make.account('agent')
   await make.grant(account, 1_000n)

@@ -22,3 +22,10 @@ test('no id that is given from now on is smaller than the lowest', async () => {
     expect(await ids.next()).toBeGreaterThanOrEqual(lowest)
   }
 })
+
+test('a process that is alone leaves no id out', async () => {
+  const ids = await createHoldIds(database.db)
+  const first = ids.lowest
+  const given = await Promise.all(Array.from({ length: 3500 }, () => ids.next()))
+  expect(given).toEqual(given.map((_, index) => first + BigInt(index)))
+})

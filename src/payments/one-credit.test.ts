@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AxonServer, type AxonSetting, openAxonSetting } from '../../test/axon-setting.ts'
 import { developmentAsset, watchedThrough } from '../../test/chain.ts'
 import { orderOf, payerAccount, pendingOrder, registeredHash } from '../../test/orders.ts'
+import { raceRepeats } from '../../test/races/repeated.ts'
 import { waitingX402 } from '../../test/waiting-x402.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { systemRandom } from '../kernel/random.ts'
@@ -11,6 +12,8 @@ import { credit } from './x402/crediting/credit.ts'
 import * as x402 from './x402/store.ts'
 
 const AMOUNT = 5_000_000n
+/** The long form: npm run test:races, 200 repetitions. */
+const REPEATS = raceRepeats(6)
 
 let setting: AxonSetting
 let server: AxonServer
@@ -20,7 +23,9 @@ beforeAll(async () => {
 })
 afterAll(() => setting.stop())
 
-test('one transfer that an order, an x402 payment and a native claim are offered at once is credited once, and the losers say who has it', async () => {
+test('one transfer that an order, an x402 payment and a native claim are offered at once is credited once, and the losers say who has it', {
+  timeout: 60_000 + REPEATS * 2_000,
+}, async () => {
   const { chain, database } = setting
   const asset = developmentAsset(chain.recipient)
   const watcher = chainRound(
@@ -28,8 +33,19 @@ test('one transfer that an order, an x402 payment and a native claim are offered
     watchedThrough([chain.rpcUrl, `${chain.rpcUrl}/`], [asset]),
   )
   await watcher.once()
-  for (const [turn, wallet] of chain.payers.slice(0, 6).entries()) {
-    const accountId = await payerAccount(database, wallet)
+  const payers: Array<{ wallet: string; accountId: bigint }> = []
+  for (const wallet of chain.payers.slice(0, 6))
+    payers.push({ wallet, accountId: await payerAccount(database, wallet) })
+  for (let turn = 0; turn < REPEATS; turn++) {
+    const { wallet, accountId } = payers[turn % payers.length] as (typeof payers)[number]
+    const given = async () =>
+      (
+        await database.sql<{ micro: string }>(
+          'select coalesce(sum(amount_micro), 0)::bigint as micro from credit_grants where account_id = $1',
+          [accountId],
+        )
+      ).map(({ micro }) => BigInt(micro))
+    const [before = 0n] = await given()
     const orderId = await pendingOrder(database, asset, { accountId, payer: wallet, amount: AMOUNT })
     const txHash = await chain.pay({ from: wallet, amount: AMOUNT })
     await registeredHash(database, orderId, txHash)
@@ -57,8 +73,7 @@ test('one transfer that an order, an x402 payment and a native claim are offered
     expect(receipts).toHaveLength(1)
     const holder = receipts[0]?.holder
     expect([`order:${orderId}`, `x402:${payment.id}`]).toContain(holder)
-    const given = 'select sum(amount_micro)::bigint as micro from credit_grants where account_id = $1'
-    expect(await database.sql(given, [accountId])).toEqual([{ micro: String(AMOUNT) }])
+    expect(await given()).toEqual([before + AMOUNT])
 
     // an order whose transfer was taken from it learns so by the hash that it registered
     await watcher.once()

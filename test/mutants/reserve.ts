@@ -188,7 +188,7 @@ export const reserveMutants: readonly Mutant[] = [
     text: 'where least(b.upto, c.upto) > greatest(b.upto - b.available, c.upto - c.wanted_micro)',
     replacement: 'where least(b.upto, c.upto) >= greatest(b.upto - b.available, c.upto - c.wanted_micro)',
     why: 'a large flush writes allocations of nothing',
-    first: BATCHES,
+    first: 'src/ledger/flush.test.ts',
   },
   {
     file,
@@ -209,7 +209,7 @@ export const reserveMutants: readonly Mutant[] = [
     text: '(not w.own_pays or own.micro = 0)',
     replacement: 'true',
     why: "in a large flush the owner pays what the Agent's own Credits should",
-    first: BATCHES,
+    first: 'src/ledger/flush.test.ts',
   },
   {
     file,

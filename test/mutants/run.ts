@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +16,8 @@ import { resolveMutants } from './resolve.ts'
 /**
  * `npm run test:mutants [words]`: puts each fault of the tables into the functions that every test copies, and runs the
  * money tests on it until one of them fails. With words, only faults whose file, text or reason contains them. Fails when a fault is noticed by no test.
+ * A run that was broken off is taken up again: which faults were noticed is kept, for as long as no function of db/functions
+ * changes. `--fresh` forgets it.
  */
 
 /** The money tests in their short form; a fault's own `first` runs before them. */
@@ -86,11 +89,36 @@ async function lay(mutant?: Mutant): Promise<void> {
   }
 }
 
+/** What was noticed before by which test, by what identifies a fault in exactly these functions. */
+interface Noticed {
+  [fault: string]: string
+}
+const kept = join(project, '.data-mutants', 'noticed.json')
+const identityOf = (mutant: Mutant): string =>
+  createHash('sha256')
+    .update(JSON.stringify([functions.map(({ checksum }) => checksum), mutant.file, mutant.text, mutant.replacement]))
+    .digest('hex')
+async function noticedBefore(): Promise<Noticed> {
+  if (process.argv.includes('--fresh')) return {}
+  return JSON.parse(await readFile(kept, 'utf8').catch(() => '{}')) as Noticed
+}
+async function keep(mutant: Mutant, by: string): Promise<void> {
+  noticed[identityOf(mutant)] = by
+  await mkdir(join(project, '.data-mutants'), { recursive: true })
+  await writeFile(kept, JSON.stringify(noticed, null, 1))
+}
+
 async function judge(mutant: Mutant): Promise<'killed' | 'survived' | 'harmless'> {
+  const before = noticed[identityOf(mutant)]
+  if (before !== undefined) {
+    console.log(`killed   ${mutant.file}: ${mutant.why}\n         by ${before}, in a run before`)
+    return 'killed'
+  }
   await lay(mutant)
   const started = performance.now()
   const by = (await noticedBy([mutant.first])) ?? (await noticedBy(MONEY_TESTS))
   const seconds = ((performance.now() - started) / 1000).toFixed(0)
+  if (by !== undefined) await keep(mutant, by)
   const verdict = by === undefined ? (mutant.harmless === undefined ? 'survived' : 'harmless') : 'killed'
   const line = mutant.text.replaceAll(/\s+/g, ' ').slice(0, 90)
   console.log(`${verdict.padEnd(8)} ${mutant.file}: ${mutant.why}\n         ${line}`)
@@ -98,7 +126,8 @@ async function judge(mutant: Mutant): Promise<'killed' | 'survived' | 'harmless'
   return verdict
 }
 
-const words = process.argv.slice(2)
+const words = process.argv.slice(2).filter((word) => word !== '--fresh')
+const noticed = await noticedBefore()
 const mutants = [...lockMutants, ...reserveMutants, ...resolveMutants, ...afterMutants].filter((one) =>
   words.every((word) => `${one.file} ${one.text} ${one.why}`.includes(word)),
 )

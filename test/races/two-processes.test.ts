@@ -5,7 +5,12 @@ import { auditLedger } from '../../src/ledger/audit.ts'
 import type { Applied, Capture, Operation } from '../../src/ledger/operations.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
 import { amount, balanceOf, KEY, makeEconomy, reserveOf } from './economy.ts'
+import { raceRepeats } from './repeated.ts'
 import type { RacedCall, Reply, Request } from './server-process.ts'
+
+/** The long form: npm run test:races, 200 repetitions of each. */
+const LAST_CREDITS = BigInt(raceRepeats(60))
+const PAIRS = raceRepeats(100)
 
 /** Two servers on one database, each a process with its own lane and applier. */
 let database: TestDatabase
@@ -119,7 +124,7 @@ test('300 parallel calls of different cost cost together what the balance falls 
 
 test('of two reserves for the last Credit, one on each server, exactly one is granted', async () => {
   await makeEconomy(database, 10n)
-  for (let round = 0n; round < 60n; round += 1n) {
+  for (let round = 0n; round < LAST_CREDITS; round += 1n) {
     const [one, other] = [2n * round + 1n, 2n * round + 2n]
     const [answers] = await pairs([[reserveOf(one, 10n), reserveOf(other, 10n)]])
     if (!answers) throw new Error('no answers')
@@ -138,27 +143,24 @@ test('of two reserves for the last Credit, one on each server, exactly one is gr
 
 test('a hold that both servers end at once has one end, which is what both are told', async () => {
   await makeEconomy(database, 1_000_000n)
-  const holds = ids(400)
+  const holds = ids(4 * PAIRS)
   await ask(servers[0], { kind: 'submit', operations: holds.map((holdId) => reserveOf(holdId, 10n)) })
-  const [same, other, released, unknown] = [0, 1, 2, 3].map((kind) => holds.slice(kind * 100, kind * 100 + 100)) as [
-    bigint[],
-    bigint[],
-    bigint[],
-    bigint[],
-  ]
+  const [same, other, released, unknown] = [0, 1, 2, 3].map((kind) =>
+    holds.slice(kind * PAIRS, (kind + 1) * PAIRS),
+  ) as [bigint[], bigint[], bigint[], bigint[]]
   const [twice, different, voided, marked] = await Promise.all([
     pairs(same.map((holdId) => [captureOf(holdId, 7), captureOf(holdId, 7)])),
     pairs(other.map((holdId) => [captureOf(holdId, 7), captureOf(holdId, 8)])),
     pairs(released.map((holdId) => [captureOf(holdId, 7), { operation: 'void', holdId, outcome: 'failed' }])),
     pairs(unknown.map((holdId) => [captureOf(holdId, 7), { operation: 'unknown', holdId, reason: 'a race' }])),
   ])
-  expect(count(twice.map(statuses))).toEqual({ 'captured and captured': 100 })
-  expect(count(different.map(statuses))).toEqual({ 'already_resolved and captured': 100 })
+  expect(count(twice.map(statuses))).toEqual({ 'captured and captured': PAIRS })
+  expect(count(different.map(statuses))).toEqual({ 'already_resolved and captured': PAIRS })
   expect(
     new Set(voided.map(statuses)).isSubsetOf(new Set(['already_resolved and captured', 'already_resolved and voided'])),
   ).toBe(true)
   // a capture always settles what was marked; a mark that came too late changes nothing
-  expect(marked.map(([capture]) => capture.status)).toEqual(Array(100).fill('captured'))
+  expect(marked.map(([capture]) => capture.status)).toEqual(Array(PAIRS).fill('captured'))
   expect(
     new Set(marked.map(([, mark]) => mark.status)).isSubsetOf(new Set(['usage_unknown', 'already_resolved'])),
   ).toBe(true)
@@ -169,7 +171,7 @@ test('a hold that both servers end at once has one end, which is what both are t
   )
   expect(await balanceOf(database)).toEqual({ posted: 1_000_000n - charged, held: 0n, charged })
   const [rows] = await database.sql<{ ends: number }>('select count(*)::int as ends from hold_resolutions')
-  expect(rows?.ends).toBe(400)
+  expect(rows?.ends).toBe(4 * PAIRS)
   expect(await audit()).toEqual([])
 })
 

@@ -199,6 +199,7 @@ test('pages give every call once, newest first, even where ids are not in the or
   const seen: number[] = []
   for (let before = 0; ; ) {
     const { body } = await http.get(key, `/v1/calls?limit=3&before_id=${before}`)
+    expect(body.data.length).toBeLessThanOrEqual(3)
     seen.push(...body.data.map((call: { call_id: number }) => call.call_id))
     before = body.next_cursor
     if (before === 0) break
@@ -225,4 +226,7 @@ test('calls are filtered by model, key and time', async () => {
   for (const query of ['status=done', 'before_id=123456789', 'from=x', 'key_id=0']) {
     expect([query, (await http.get(first, `/v1/calls?${query}`)).body.code]).toEqual([query, 'invalid_parameter'])
   }
+  expect((await http.get(first, '/v1/calls?before_id=123456789')).body.message).toMatch(
+    /next_cursor of the page before/,
+  )
 })

@@ -52,11 +52,15 @@ export async function claimKey(
 ): Promise<Claimed | Replayed> {
   if (!/^[\x20-\x7e]{1,128}$/.test(request.key)) throw new Fault('invalid_idempotency_key')
   const fingerprint = createHash('sha256').update(canonical(request.body)).digest()
-  const claim = { accountId: request.accountId, route: request.route, key: request.key }
+  const claim = {
+    accountId: request.accountId,
+    route: request.route,
+    key: request.key,
+    requestId: request.requestId,
+  }
   const row = await store.claim(deps.db, {
     ...claim,
     fingerprint,
-    requestId: request.requestId,
     processId: deps.processId,
   })
   if (!row) {

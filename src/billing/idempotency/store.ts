@@ -6,6 +6,8 @@ export interface Claim {
   readonly accountId: bigint
   readonly route: string
   readonly key: string
+  /** The request that holds the key: whoever writes late, since a line broke, touches no claim that came after its own. */
+  readonly requestId: string
 }
 
 /** The row of a claim. `completed_at` is null while the first request runs. */
@@ -21,7 +23,7 @@ export interface ClaimRow {
 /** Claims the key; undefined when this request is the first, else the first one's row. */
 export async function claim(
   db: Database,
-  wanted: Claim & { fingerprint: Buffer; requestId: string; processId: bigint },
+  wanted: Claim & { fingerprint: Buffer; processId: bigint },
 ): Promise<ClaimRow | undefined> {
   for (;;) {
     const inserted = await db
@@ -52,7 +54,7 @@ export async function claim(
 /** Stores the answer that repeats get. */
 export async function complete(
   db: Database,
-  { accountId, route, key }: Claim,
+  { accountId, route, key, requestId }: Claim,
   answer: { status: number; headers: Readonly<Record<string, string>>; body: string },
 ): Promise<void> {
   await db
@@ -66,16 +68,18 @@ export async function complete(
     .where('account_id', '=', accountId)
     .where('route', '=', route)
     .where('key', '=', key)
+    .where('request_id', '=', requestId)
     .execute()
 }
 
 /** Forgets a claim whose request was refused before anything was done: the same key may be used again. */
-export async function forget(db: Database, { accountId, route, key }: Claim): Promise<void> {
+export async function forget(db: Database, { accountId, route, key, requestId }: Claim): Promise<void> {
   await db
     .deleteFrom('idempotency_keys')
     .where('account_id', '=', accountId)
     .where('route', '=', route)
     .where('key', '=', key)
+    .where('request_id', '=', requestId)
     .where('completed_at', 'is', null)
     .execute()
 }
@@ -94,7 +98,7 @@ export async function settleLeftBehind(
     .where('completed_at', 'is', null)
     .execute()
   for (const row of rows) {
-    const one = { accountId: row.account_id, route: row.route, key: row.key }
+    const one = { accountId: row.account_id, route: row.route, key: row.key, requestId: row.request_id }
     if (row.hold_id === null) await forget(db, one)
     else
       await complete(db, one, {
