@@ -235,54 +235,6 @@ describe('claims that a dead process left open', () => {
   })
 })
 
-describe('an answer', () => {
-  const trouble: string[] = []
-  const claim = (key: string, requestId: string, db = app.database.db) =>
-    claimKey(
-      { db, processId: 1n, onTrouble: (message) => trouble.push(message) },
-      { accountId: person.accountId, route: PATH, key, body: { a: 1 }, requestId },
-    )
-  const first = async (...asked: Parameters<typeof claim>) => {
-    const made = await claim(...asked)
-    if (made.kind !== 'first') throw new Error('the key is taken')
-    return made
-  }
-
-  test('that cannot be kept while the database is away is kept when it is back, and nobody waits for that', async () => {
-    let away = 2
-    const db = app.database.db.withPlugin({
-      transformQuery({ node }) {
-        if (node.kind === 'UpdateQueryNode' && away-- > 0) throw new Error('the line broke')
-        return node
-      },
-      transformResult: async ({ result }) => result,
-    })
-    const made = await first('away', 'req_away', db)
-    await made.complete({ status: 200, headers: { 'x-a': 'b' }, body: 'charged' })
-    await until(
-      async () => (await claim('away', 'req_later').catch(() => undefined))?.kind === 'replay',
-      'the answer is kept',
-    )
-    expect(away).toBe(-1)
-    expect(await claim('away', 'req_again')).toEqual({
-      kind: 'replay',
-      answer: { status: 200, headers: { 'x-a': 'b' }, body: 'charged' },
-    })
-    expect(trouble).toEqual([])
-  })
-
-  test('or a freed key that is written again, since the line broke after the first time, is never written over a claim that came since', async () => {
-    const early = await first('freed twice', 'req_one')
-    await early.forget()
-    const running = await first('freed twice', 'req_two')
-    await early.forget()
-    await early.complete({ status: 200, headers: {}, body: 'of another request' })
-    await expect(claim('freed twice', 'req_three')).rejects.toMatchObject({ code: 'request_in_progress' })
-    await running.complete({ status: 200, headers: {}, body: 'its own' })
-    expect(await claim('freed twice', 'req_four')).toMatchObject({ answer: { body: 'its own' } })
-  })
-})
-
 test('an answer that is too long to be kept is a 409 for repeats, never a second call', async () => {
   app.mock.behaviour = answering({ content: 'x'.repeat(8 * 1024 * 1024) })
   expect((await named('long')).status).toBe(200)

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../../../test/app.ts'
+import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
+import { ledgerFixture } from '../../../test/ledger-fixture.ts'
+import { type Claimed, claimKey } from './service.ts'
+
+let database: TestDatabase
+let accountId: bigint
+const trouble: string[] = []
+beforeAll(async () => {
+  database = await freshDatabase()
+  accountId = await ledgerFixture(database).account('owner')
+})
+afterAll(() => database.drop())
+
+const claim = (key: string, requestId: string, db = database.db) =>
+  claimKey(
+    { db, processId: 1n, onTrouble: (message) => trouble.push(message) },
+    { accountId, route: '/v1/chat/completions', key, body: { a: 1 }, requestId },
+  )
+async function first(...asked: Parameters<typeof claim>): Promise<Claimed> {
+  const made = await claim(...asked)
+  if (made.kind !== 'first') throw new Error('the key is taken')
+  return made
+}
+
+test('an answer that cannot be kept while the database is away is kept when it is back, and nobody waits for that', async () => {
+  let away = 2
+  const db = database.db.withPlugin({
+    transformQuery({ node }) {
+      if (node.kind === 'UpdateQueryNode' && away-- > 0) throw new Error('the line broke')
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  const made = await first('away', 'req_away', db)
+  await made.complete({ status: 200, headers: { 'x-a': 'b' }, body: 'charged' })
+  await until(
+    async () => (await claim('away', 'req_later').catch(() => undefined))?.kind === 'replay',
+    'the answer is kept',
+  )
+  expect(away).toBe(-1)
+  expect(await claim('away', 'req_again')).toEqual({
+    kind: 'replay',
+    answer: { status: 200, headers: { 'x-a': 'b' }, body: 'charged' },
+  })
+  expect(trouble).toEqual([])
+})
+
+test('what is written again, since the line broke after the first time, touches no claim that came since', async () => {
+  const early = await first('freed twice', 'req_one')
+  await early.forget()
+  const running = await first('freed twice', 'req_two')
+  await early.forget()
+  await early.complete({ status: 200, headers: {}, body: 'of another request' })
+  await expect(claim('freed twice', 'req_three')).rejects.toMatchObject({ code: 'request_in_progress' })
+  await running.complete({ status: 200, headers: {}, body: 'its own' })
+  expect(await claim('freed twice', 'req_four')).toMatchObject({ answer: { body: 'its own' } })
+})
