@@ -3,26 +3,26 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newOwner, type Person } from './people.ts'
 import { costsMore, failedAfterCharge, unknownCost } from './seed.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
 
-// a browser, a server, a chain and the operator's commands share what cores there are
-vi.setConfig({ testTimeout: 180_000 })
 const PATIENT = { timeout: 30_000 }
 
 let world: BrowserWorld
+let owner: Person
 beforeAll(async () => {
   world = await startBrowserWorld()
-}, 120_000)
+  owner = await newOwner(world, { name: 'money', credits: 1000 })
+})
 afterAll(() => world?.stop())
 
 /** The owner, at a page of the console. */
 async function at(path: string): Promise<{ visitor: Visitor; page: Page }> {
   const visitor = await world.visitor()
   const page = await visitor.tab()
-  await visitor.signIn(page)
-  await page.goto(path)
+  await visitor.signIn(page, owner.email, path)
   return { visitor, page }
 }
 
@@ -35,7 +35,7 @@ async function availableMicro(page: Page): Promise<bigint> {
 const settlementOf = (page: Page, requestId: string) => page.getByRole('article').filter({ hasText: requestId })
 
 test('a call of unknown cost is amber in Settlements, found from Home, and can be authorized by nobody', async () => {
-  const requestId = await unknownCost(world)
+  const requestId = await unknownCost(world, owner)
   const { visitor, page } = await at('/console')
   await page.getByText(/waits? for (its|their) settlement/).waitFor()
   await page.getByRole('link', { name: 'See settlements' }).click()
@@ -49,20 +49,19 @@ test('a call of unknown cost is amber in Settlements, found from Home, and can b
 })
 
 test('what a call cost above its hold is paid by a click, once there is enough, after saying who pays what', async () => {
-  const requestId = await unknownCost(world)
+  const requestId = await unknownCost(world, owner)
   await costsMore(world, requestId, 1_500_000_000)
   const { visitor, page } = await at('/console/settlements')
   const item = settlementOf(page, requestId)
   await item.getByText('has too few Credits now').waitFor()
   expect(await item.getByRole('button', { name: 'Authorize' }).count()).toBe(0)
-  const owner = world.development.owner.account_id
-  await world.operator('credits', 'grant', String(owner), '1000', '--reason', 'to settle it')
+  await world.operator('credits', 'grant', String(owner.accountId), '1000', '--reason', 'to settle it')
   await page.reload()
   await item.getByRole('button', { name: 'Authorize' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('1,499.999967').first().waitFor()
   expect(await dialog.getByRole('listitem').textContent()).toBe(
-    `1,499.999967 Credits by account ${owner}, which is yours`,
+    `1,499.999967 Credits by account ${owner.accountId}, which is yours`,
   )
   expect(await accessibilityProblems(page)).toEqual([])
   await dialog.getByRole('button', { name: /^Pay / }).click()
@@ -76,7 +75,7 @@ test('a failed call that was charged is refunded from Requests, and the balance 
   const { visitor, page } = await at('/console/requests?status=failed')
   await page.getByText('No calls here').waitFor()
   const before = await availableMicro(page)
-  await failedAfterCharge(world, 'owner')
+  await failedAfterCharge(world, owner)
   await page.reload()
   const refund = page.getByRole('button', { name: /^Refund call/ })
   await refund.waitFor()
@@ -86,7 +85,7 @@ test('a failed call that was charged is refunded from Requests, and the balance 
   expect(await accessibilityProblems(page)).toEqual([])
   await page.getByRole('button', { name: 'Ask for the refund' }).click()
   await page.getByText('The Credits are back').waitFor()
-  await page.getByText(`to account ${world.development.owner.account_id}`).waitFor()
+  await page.getByText(`to account ${owner.accountId}`).waitFor()
   await page.getByRole('button', { name: 'Close' }).click()
   await page.getByText('It was refunded.').waitFor()
   await expect.poll(() => availableMicro(page), PATIENT).toBe(before)

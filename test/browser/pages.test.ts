@@ -1,17 +1,18 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { navigation } from '../../console/src/ui/navigation.ts'
+import { newAgent, newOwner, type Person } from './people.ts'
 import { seed } from './seed.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld } from './world.ts'
 
-// every page in turn, each looked at by axe
-vi.setConfig({ testTimeout: 240_000 })
-
 let world: BrowserWorld
+let owner: Person
 beforeAll(async () => {
   world = await startBrowserWorld()
-  await seed(world)
-}, 240_000)
+  const [privateKey = '', agentKey = ''] = world.development.payers.slice(2).map((payer) => payer.private_key)
+  owner = await newOwner(world, { name: 'full', credits: 1000, privateKey })
+  await seed(world, { owner, agent: await newAgent(world, owner, agentKey), privateKey })
+})
 afterAll(() => world?.stop())
 
 const addresses = navigation.flatMap(({ items }) => items)
@@ -34,7 +35,7 @@ test.each([
   async (look) => {
     const visitor = await world.visitor(look)
     const page = await visitor.tab()
-    await visitor.signIn(page)
+    await visitor.signIn(page, owner.email)
     const folder = process.env.FAREBOX_SCREENSHOTS
     const problems: string[] = []
     for (const { to, label } of addresses) {
@@ -56,7 +57,7 @@ test.each([
 test('a page whose server is away says so, keeps what it showed, and recovers by itself', async () => {
   const visitor = await world.visitor()
   const page = await visitor.tab()
-  await visitor.signIn(page)
+  await visitor.signIn(page, owner.email)
   await page.goto('/console/keys')
   await settled(page)
   await page.route('**/v1/**', (route) => route.abort())
