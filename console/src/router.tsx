@@ -12,16 +12,11 @@ import { PageError } from './ui/page-error.tsx'
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound, errorComponent: PageError })
 
-/** Search parameters as they are in the address: every page reads its own, so that each view has a link. */
-const asText = (search: Record<string, unknown>): Record<string, string> =>
-  Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]))
-
 /** Pages without the frame: whoever opens them may not be signed in. */
 const outside = [
   createRoute({
     getParentRoute: () => root,
     path: '/console/auth',
-    validateSearch: asText,
     component: lazyRouteComponent(() => import('./pages/auth-return.tsx'), 'AuthReturn'),
   }),
 ]
@@ -51,7 +46,7 @@ const pages = {
 }
 
 const inside = Object.entries(pages).map(([path, component]) =>
-  createRoute({ getParentRoute: () => frame, path, validateSearch: asText, component }),
+  createRoute({ getParentRoute: () => frame, path, component }),
 )
 
 const home = createRoute({
@@ -66,4 +61,10 @@ const home = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([...outside, frame.addChildren(inside), home]),
   scrollRestoration: true,
+  // addresses say what people would write: every value is text, without the quotes and JSON of the router's own form
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const text = new URLSearchParams(search).toString()
+    return text && `?${text}`
+  },
 })

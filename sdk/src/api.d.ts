@@ -2240,6 +2240,8 @@ export interface operations {
                         }[];
                         /** @description Whether a new owner needs an invitation code */
                         invitation_required: boolean;
+                        /** @description Where people turn for help: an e-mail or https address, or empty */
+                        support_contact: string;
                     };
                 };
             };

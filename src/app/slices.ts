@@ -165,6 +165,7 @@ function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): 
     publicUrl,
     onTrouble,
     requireInvitation: oidc.requireInvitation,
+    supportContact: oidc.supportContact,
     consoleUrl: () => oidc.consoleUrl ?? `${publicUrl()}/console`,
   }
 }

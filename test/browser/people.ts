@@ -19,11 +19,16 @@ interface SignedIn {
 
 /**
  * A new owner, `<name>@example.com`, who signed in once. `credits`: granted by the operator. `privateKey`: of the wallet
- * that is linked. Each test file makes its own, so that none counts on what another one spends.
+ * that is linked. `admin`: also sees the operator's pages. Each test file makes its own, so that none counts on what another one spends.
  */
 export async function newOwner(
   world: BrowserWorld,
-  { name, credits = 0, privateKey }: { name: string; credits?: number; privateKey?: string },
+  {
+    name,
+    credits = 0,
+    admin = false,
+    privateKey,
+  }: { name: string; credits?: number; admin?: boolean; privateKey?: string },
 ): Promise<Person> {
   const email = `${name}@example.com`
   const visitor = await world.visitor()
@@ -32,6 +37,7 @@ export async function newOwner(
     const ask = asking(world, tokens.access_token)
     const { api_key: apiKey } = (await ask('/v1/me/api-keys', { name: 'test' })) as { api_key: string }
     if (privateKey) await linkWallet(ask, privateKey)
+    if (admin) await world.operator('account', 'role', String(account.id), 'admin', '--reason', 'a test')
     if (credits > 0) await world.operator('credits', 'grant', String(account.id), String(credits), '--reason', 'a test')
     return { accountId: account.id, email, apiKey }
   } finally {

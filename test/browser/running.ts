@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { until } from '../until.ts'
 import { startChromium } from './chromium.ts'
 
@@ -37,6 +38,7 @@ export interface RunningWorld {
   readonly browserEndpoint: string
 }
 
+const BUILD = fileURLToPath(new URL('../../console/build.ts', import.meta.url))
 const START_PATIENCE_MS = 150_000
 
 /** The program of the server. */
@@ -44,6 +46,8 @@ export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /** Starts both, on ports and in a folder of their own; `stop` leaves nothing behind. */
 export async function startWorld(): Promise<{ readonly running: RunningWorld; stop(): Promise<void> }> {
+  // the console as its sources are now: a start by itself is content with one that is there
+  await promisify(execFile)(process.execPath, [BUILD], { timeout: START_PATIENCE_MS })
   const dataFolder = await mkdtemp(join(tmpdir(), 'farebox-browser-'))
   const server = spawn(process.execPath, [MAIN, 'dev'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, FAREBOX_DATA: dataFolder, PORT: '0' },

@@ -120,8 +120,7 @@ async function visitor(
     async signIn(page, email = development.owner.email, path = '/console') {
       const wanted = new URLSearchParams({ login_hint: email, return_to: path })
       await page.goto(`/v1/auth/oidc/dev/start?${wanted}`)
-      await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' })
-      await page.getByRole('heading', { level: 1 }).waitFor()
+      await page.locator('#main').getByRole('heading', { level: 1 }).waitFor()
     },
   }
 }
