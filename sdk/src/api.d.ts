@@ -9628,6 +9628,8 @@ export interface operations {
                 model?: string;
                 status?: "running" | "success" | "failed" | "usage_unknown" | "pending_settlement";
                 key_id?: number;
+                /** @description Of the request that made the call */
+                request_id?: string;
                 /** @description First moment */
                 from?: string;
                 /** @description First moment that is not in the range any more */

@@ -140,7 +140,9 @@ test('a banned account: every page explains it, names who can help, and lets som
       },
     }),
   )
-  await page.getByRole('link', { name: 'Sessions' }).click()
+  // whatever asks first meets the refusal, the page or the balance above it
+  await moveTo(page, '/console/sessions')
+  await page.getByRole('heading', { name: 'This account is banned' }).waitFor()
   for (const { to } of pages) {
     await moveTo(page, to)
     await page.getByRole('heading', { name: 'This account is banned' }).waitFor()

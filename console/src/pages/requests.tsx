@@ -1,9 +1,11 @@
 import { useState } from 'react'
 import type { Reply } from '../api/types.ts'
+import { Choice, statesAsOptions } from '../ui/choice.tsx'
 import { count } from '../ui/format.ts'
 import { List, useList } from '../ui/list.tsx'
-import { Badge, Card, Copyable, Credits, Empty, Field, PageHead, Table, Time } from '../ui/parts.tsx'
+import { Badge, Card, Copyable, Credits, Empty, PageHead, Table, Time } from '../ui/parts.tsx'
 import { useFilters } from '../ui/search.ts'
+import { TextFilter } from '../ui/text-filter.tsx'
 import { RefundOf } from './refunds/failed-calls.tsx'
 import { RefundDialog } from './refunds/refund-dialog.tsx'
 
@@ -20,7 +22,9 @@ const states = {
 /** Every call that this account made or paid for: what it was and what it cost, never what was said. */
 export function Requests() {
   const [filters, change] = useFilters()
-  const search = Object.fromEntries(Object.entries(filters).filter(([name]) => ['status', 'model'].includes(name)))
+  const search = Object.fromEntries(
+    Object.entries(filters).filter(([name]) => ['status', 'model', 'request_id'].includes(name)),
+  )
   const list = useList<Call>('/v1/calls', search)
   const [refunding, setRefunding] = useState<Call>()
   return (
@@ -30,34 +34,14 @@ export function Requests() {
       </PageHead>
       <Card>
         <div className="grid-cards">
-          <Field label="State">
-            {(ids) => (
-              <select
-                {...ids}
-                className="input"
-                value={filters.status ?? ''}
-                onChange={(event) => change({ status: event.target.value })}
-              >
-                <option value="">All</option>
-                {Object.entries(states).map(([state, { words }]) => (
-                  <option key={state} value={state}>
-                    {words}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
-          <Field label="Model">
-            {(ids) => (
-              <input
-                {...ids}
-                className="input"
-                placeholder="All"
-                defaultValue={filters.model ?? ''}
-                onChange={(event) => change({ model: event.target.value.trim() })}
-              />
-            )}
-          </Field>
+          <Choice
+            label="State"
+            value={filters.status ?? ''}
+            onChange={(status) => change({ status })}
+            options={statesAsOptions(states)}
+          />
+          <TextFilter label="Model" value={filters.model} onChange={(model) => change({ model })} />
+          <TextFilter label="Request id" value={filters.request_id} onChange={(id) => change({ request_id: id })} />
         </div>
       </Card>
       <Card>
