@@ -150,3 +150,48 @@ test('an endpoint is made, its secret shown once verifies a test, and the log se
     receiver.close()
   }
 })
+
+test('an operation is tried for the price on its button, once however often it is sent, and leads to its call', async () => {
+  const { visitor, page } = await at('/console/capabilities')
+  const operation = page.getByRole('group').filter({ hasText: 'Pig Latin' }).first()
+  await operation.getByText('Pig Latin', { exact: true }).click()
+  await operation.getByRole('button', { name: 'Call it for at most 0.02 Credits' }).click()
+  await operation.getByText('This is needed.').waitFor()
+  await operation.getByLabel('text', { exact: true }).fill('hello world')
+  const keys: string[] = []
+  await page.route('**/operations/pig-latin', async (route) => {
+    keys.push(route.request().headers()['idempotency-key'] ?? '')
+    // the call is made and charged, and its first answer is lost on the way
+    const answer = await route.fetch()
+    await (keys.length === 1 ? route.abort() : route.fulfill({ response: answer }))
+  })
+  const before = await availableMicro(page)
+  await operation.getByRole('button', { name: 'Call it for 0.000022 Credits' }).click()
+  await operation.getByText('The server cannot be reached').waitFor()
+  await operation.getByRole('button', { name: 'Try again' }).click()
+  await operation.getByText('ellohay orldway').waitFor()
+  expect(keys).toEqual([keys[0], keys[0]])
+  expect(keys[0]).not.toBe('')
+  await expect.poll(() => availableMicro(page), PATIENT).toBe(before - 22n)
+  expect(await accessibilityProblems(page)).toEqual([])
+  await operation.getByRole('tab', { name: 'curl' }).press('ArrowRight')
+  await operation.getByText("farebox.request('POST'").waitFor()
+  await operation.getByRole('link', { name: /^See call/ }).click()
+  await page.getByRole('heading', { name: 'Requests' }).waitFor()
+  await page.getByRole('cell', { name: /demo-text/ }).waitFor()
+  expect(await page.getByRole('row').count()).toBe(2)
+  const said = visitor.complaints.filter((complaint) => !complaint.includes('ERR_FAILED'))
+  expect(said).toEqual([])
+})
+
+test('an operation that answers with a task is followed until it is done', async () => {
+  const { visitor, page } = await at('/console/capabilities')
+  const operation = page.getByRole('group').filter({ hasText: 'Counts each word' }).first()
+  await operation.getByText('Report', { exact: true }).click()
+  await operation.getByLabel('text', { exact: true }).fill('to be or not to be')
+  await operation.getByRole('button', { name: 'Call it for 0.005 Credits' }).click()
+  await operation.getByText('The task is done.').waitFor()
+  await operation.getByText('0.005 Credits charged.').waitFor()
+  await operation.getByText('"different_words": 4').waitFor()
+  expect(visitor.complaints).toEqual([])
+})

@@ -1,4 +1,7 @@
-import type { Page } from 'playwright-core'
+import pg from 'pg'
+import type { Locator, Page } from 'playwright-core'
+import { createWalletClient, http, parseAbi } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newOwner, type Person } from './people.ts'
 import { type Behaviour, type BrowserWallet, installWallet } from './wallet.ts'
@@ -137,3 +140,120 @@ test('a wallet on another network or account cannot be asked to pay, and is told
   expect(await payButtons(stranger).isDisabled()).toBe(true)
   expect(visitor.complaints).toEqual([])
 })
+
+test('a wallet without coin for the fee is told so before anything is reserved, and may pay once it has some', async () => {
+  const { visitor, page } = await atAnOrder()
+  const purse = await rpc('eth_getBalance', [wallet().address, 'latest'])
+  await rpc('anvil_setBalance', [wallet().address, '0x0'])
+  try {
+    await page.getByRole('button', { name: 'Connect Test wallet' }).click()
+    await page.getByText('No coin for the network’s fee').waitFor()
+    expect(await payButtons(page).isDisabled()).toBe(true)
+    expect(await accessibilityProblems(page)).toEqual([])
+  } finally {
+    await rpc('anvil_setBalance', [wallet().address, purse])
+  }
+  await payButtons(page).and(page.locator(':enabled')).waitFor()
+  expect(visitor.requests.filter((request) => /attempts$/.test(request))).toEqual([])
+  expect(visitor.complaints).toEqual([])
+})
+
+test('an order that ended unpaid is extended at the same price by a click, and then paid', async () => {
+  const { visitor, page } = await atAnOrder()
+  await lapse(page)
+  await page.getByRole('button', { name: /30 more minutes/ }).click()
+  await page.getByRole('heading', { name: 'Ready to be paid' }).waitFor()
+  await pay(page)
+  await page.getByRole('heading', { name: 'Paid. Your Credits are there' }).waitFor()
+  expect(visitor.complaints).toEqual([])
+})
+
+test('the keyboard alone is enough to sign in, to order and to pay', async () => {
+  const visitor = await world.visitor()
+  const page = await visitor.tab()
+  await installOn(page, world.development.owner.private_key)
+  await page.goto('/topup')
+  await press(page, page.getByRole('link', { name: /^Continue with/ }))
+  await press(page, page.getByRole('button', { name: world.development.owner.email }))
+  await tabTo(page, page.getByLabel('Amount in'))
+  await page.keyboard.press('Control+A')
+  await page.keyboard.type('12.5')
+  await press(page, page.getByRole('button', { name: 'Make the order' }))
+  await press(page, page.getByRole('button', { name: 'Connect Test wallet' }))
+  await press(page, payButtons(page).and(page.locator(':enabled')))
+  await page.getByRole('heading', { name: 'Paid. Your Credits are there' }).waitFor()
+  expect(visitor.complaints).toEqual([])
+})
+
+// the last one: while a payment is looked at, its account pays nothing more
+test('an order that ended asks first whether it was sent: a payment that comes then is looked at by the operator, and never asked for twice', async () => {
+  const { visitor, page } = await atAnOrder()
+  await lapse(page)
+  await page.getByText('Already sent it?').waitFor()
+  expect(await accessibilityProblems(page)).toEqual([])
+  const hash = await payByHand(page)
+  await page.getByLabel('I have a transaction hash').fill(hash)
+  await page.getByRole('button', { name: 'Look it up' }).click()
+  await page.getByRole('heading', { name: 'Under review. Do not pay again' }).waitFor()
+  expect(await payButtons(page).count()).toBe(0)
+  expect(await accessibilityProblems(page)).toEqual([])
+  expect(visitor.complaints).toEqual([])
+})
+
+const wallet = () => privateKeyToAccount(privateKey as `0x${string}`)
+
+async function rpc(method: string, params: readonly unknown[]): Promise<unknown> {
+  const response = await fetch(world.development.chain.rpc_url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+  return ((await response.json()) as { result: unknown }).result
+}
+
+/** Half an hour goes by for this order. */
+async function lapse(page: Page): Promise<void> {
+  const database = new pg.Client({ connectionString: world.development.database_url })
+  await database.connect()
+  const id = new URL(page.url()).pathname.split('/').at(-1)
+  await database.query(
+    `update orders set created_at = created_at - interval '31 minutes', expires_at = expires_at - interval '31 minutes' where id = $1`,
+    [id],
+  )
+  await database.end()
+  await page.getByRole('heading', { name: 'Not paid in time' }).waitFor()
+}
+
+/** What the order's wallet sends by itself, without this page; gives the hash. */
+async function payByHand(page: Page): Promise<string> {
+  const titleOf = (name: string) =>
+    page
+      .getByRole('definition')
+      .filter({ has: page.getByRole('button', { name }) })
+      .locator('code')
+      .getAttribute('title')
+  const [token, recipient] = await Promise.all([titleOf('Copy token address'), titleOf('Copy recipient address')])
+  const client = createWalletClient({ account: wallet(), transport: http(world.development.chain.rpc_url) })
+  return client.writeContract({
+    address: token as `0x${string}`,
+    abi: parseAbi(['function transfer(address to, uint256 amount) returns (bool)']),
+    functionName: 'transfer',
+    args: [recipient as `0x${string}`, BigInt(amount) * 1_000_000n],
+    chain: null,
+  })
+}
+
+/** Moves the focus by the Tab key alone. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+  await target.waitFor()
+  for (let presses = 0; presses < 80; presses++) {
+    if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error('the Tab key does not lead there')
+}
+
+async function press(page: Page, target: Locator): Promise<void> {
+  await tabTo(page, target)
+  await page.keyboard.press('Enter')
+}

@@ -11,6 +11,7 @@ import { startChromium } from './chromium.ts'
 /** What `npm start` tells scripts, as far as browser tests look at it. */
 export interface DevelopmentFile {
   readonly base_url: string
+  readonly database_url: string
   readonly chain: { readonly rpc_url: string; readonly chain_id: number }
   readonly owner: {
     readonly account_id: number

@@ -67,3 +67,15 @@ test.each(['light', 'dark'] as const)(
     }
   },
 )
+
+test('no text becomes a script or markup on any page of ours, and no other host is in the policy', async () => {
+  const visitor = await world.visitor()
+  const page = await visitor.tab()
+  const answer = await page.goto('/console')
+  expect(answer?.headers()['content-security-policy']).toBe(
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'; require-trusted-types-for 'script'",
+  )
+  await page.getByRole('heading', { name: 'Sign in to Farebox' }).waitFor()
+  for (const attack of ["document.body.innerHTML = '<b>x</b>'", "document.createElement('script').text = 'x'"])
+    await expect(page.evaluate(attack)).rejects.toThrow(/Trusted(HTML|Script)/)
+})

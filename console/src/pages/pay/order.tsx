@@ -7,6 +7,7 @@ import { fromMicro } from '../../ui/format.ts'
 import { Badge, ButtonLink, Card, Copyable, Credits, Notice, PageHead, Time } from '../../ui/parts.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { Answer } from '../../ui/query.tsx'
+import { SupportContact } from '../../ui/support.tsx'
 import { Countdown } from './countdown.tsx'
 import { HashForm, ResumeButton } from './recovery.tsx'
 import { type Local, type Order, pollEvery, type View, viewOf } from './states.ts'
@@ -152,8 +153,11 @@ function Body({ view, order, local, setLocal, refresh }: StateProps & { view: Vi
         <>
           <p>{reasons[order.review?.reason ?? ''] ?? 'Something about the payment does not match the order.'}</p>
           <p>
-            The operator looks at it and credits it, sends it back or dismisses it. Tell them the order’s id:{' '}
+            The operator looks at it and credits it, sends it back or dismisses it. Order{' '}
             <Copyable text={order.id} what="order id" whole />
+          </p>
+          <p>
+            <SupportContact about={`Order ${order.id} is under review`} />
           </p>
         </>
       )
