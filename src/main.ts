@@ -9,29 +9,9 @@ import { readTextFile } from './config/read-file.ts'
 import { startDevelopment } from './development/start.ts'
 import { systemClock } from './kernel/clock.ts'
 import { systemRandom } from './kernel/random.ts'
-import { accountCommands } from './operator/account.ts'
-import { auditCommands } from './operator/audit.ts'
-import { auditLogCommands } from './operator/audit-log.ts'
-import { axonCommands } from './operator/axon.ts'
-import { chainCommands } from './operator/chain.ts'
-import { configCommands } from './operator/config.ts'
-import { creditsCommands } from './operator/credits.ts'
-import { doctorCommands } from './operator/doctor.ts'
-import { exportCommands } from './operator/export.ts'
-import { holdCommands } from './operator/hold.ts'
-import { keyCommands } from './operator/key.ts'
-import { migrateCommands } from './operator/migrate.ts'
-import { ownerCommands } from './operator/owner.ts'
-import { pricesCommands } from './operator/prices.ts'
+import { operatorCommands } from './operator/commands.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
-import { reconcileCommands } from './operator/reconcile.ts'
-import { refundCommands } from './operator/refund.ts'
-import { reviewCommands } from './operator/review.ts'
 import { servingCommands } from './operator/serving.ts'
-import { signingKeyCommands } from './operator/signing-key.ts'
-import { verifyCommands } from './operator/verify.ts'
-import { webhookCommands } from './operator/webhook.ts'
-import { x402Commands } from './operator/x402.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -132,27 +112,7 @@ const surroundings: ProgramSurroundings = {
 process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
   developmentCommands,
   servingCommands,
-  migrateCommands,
-  doctorCommands,
-  configCommands,
-  accountCommands,
-  keyCommands({ readLine, interactive: process.stdin.isTTY }),
-  reconcileCommands,
-  reviewCommands,
-  chainCommands,
-  webhookCommands,
-  axonCommands,
-  ownerCommands,
-  creditsCommands,
-  holdCommands,
-  refundCommands,
-  pricesCommands,
-  auditCommands,
-  auditLogCommands,
-  exportCommands,
-  verifyCommands,
-  signingKeyCommands,
-  x402Commands,
+  ...operatorCommands({ readLine, interactive: process.stdin.isTTY }),
   clientCommands({
     stdinIsTerminal: process.stdin.isTTY === true,
     stdoutIsTerminal: process.stdout.isTTY === true,

@@ -1,42 +1,32 @@
 import { randomBytes } from 'node:crypto'
 import { Agent, METHODS, request } from 'node:http'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { impliedRefusals, type Route } from '../src/http/route.ts'
 import { isWellFormed, newKey } from '../src/identity/keys/secret.ts'
 import { catalogue, type ErrorCode } from '../src/kernel/errors.ts'
 import { systemRandom } from '../src/kernel/random.ts'
 import type { JsonObject } from '../src/providers/provider.ts'
+import { signInByWallet } from './admin.ts'
 import { type Person, startTestApp, type TestApp } from './app.ts'
 import { BAD_CHAT, UNREADABLE, VALID } from './bad-bodies.ts'
 
 let app: TestApp
 let person: Person
 let accessToken: string
+let adminToken: string
 let credentials: Record<string, string | undefined>
 
 /** A credential that the route takes. */
-const bearerFor = (route: Route): string => `Bearer ${route.access === 'session' ? accessToken : person.key}`
-
-/** The access token of an Agent that signed in by its wallet. */
-async function signIn(): Promise<string> {
-  const wallet = privateKeyToAccount(generatePrivateKey())
-  const post = async (path: string, body: JsonObject): Promise<JsonObject> =>
-    JSON.parse(
-      (await send('POST', path, { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })).text,
-    )
-  const { challenge_id, message } = await post('/v1/auth/challenge', { wallet_address: wallet.address })
-  const { tokens } = await post('/v1/auth/verify', {
-    challenge_id,
-    signature: await wallet.signMessage({ message: String(message) }),
-  })
-  return (tokens as { access_token: string }).access_token
-}
+const bearerFor = (route: Route): string =>
+  `Bearer ${route.access === 'admin' ? adminToken : route.access === 'session' ? accessToken : person.key}`
 
 beforeAll(async () => {
   app = await startTestApp()
   person = await app.person()
-  accessToken = await signIn()
+  accessToken = (await signInByWallet(app)).token
+  const admin = await signInByWallet(app)
+  adminToken = admin.token
+  await app.database.sql(`update accounts set role = 'admin' where id = $1`, [admin.accountId])
   const [revoked, expired, banned] = await Promise.all([app.person(), app.person(), app.person()])
   // each was used while it was alive, so that the server remembers it
   for (const { key } of [person, revoked, expired, banned]) await app.post('/v1/chat/completions', {}, key)

@@ -8,6 +8,7 @@ const floors: readonly (readonly string[])[] = [
   ['ledger', 'identity', 'limits'],
   ['billing'],
   ['payments', 'inference', 'media', 'capabilities', 'mcp', 'docs', 'webhooks', 'console'],
+  ['administration'],
   ['app'],
   ['operator', 'client-program', 'development'],
   ['main'],
@@ -21,6 +22,7 @@ const areas: Readonly<Record<string, readonly string[]>> = {
   inference: [],
   webhooks: ['endpoints'],
   media: ['tasks'],
+  administration: [],
 }
 
 const mayImportHttp = /(^src\/(http|docs|app)\/)|(^src\/app\.ts$)|(\/(routes|schema)\.ts$)/

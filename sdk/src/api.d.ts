@@ -1336,6 +1336,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/accounts/{id}/ban": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Of an account: refuse everything the account asks for; calls that run are finished and billed. */
+        post: operations["postAdminAccountsByIdBan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/accounts/{id}/unban": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Of an account: lift a ban. */
+        post: operations["postAdminAccountsByIdUnban"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/accounts/{id}/deactivate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Of an account: close the account; its Credits stay. */
+        post: operations["postAdminAccountsByIdDeactivate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/accounts/{id}/reactivate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Of an account: open a deactivated account again. */
+        post: operations["postAdminAccountsByIdReactivate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/capabilities": {
         parameters: {
             query?: never;
@@ -1852,7 +1920,7 @@ export interface components {
             /** @enum {string} */
             type: "api_error" | "authentication_error" | "conflict_error" | "invalid_request_error" | "method_not_allowed_error" | "not_found_error" | "payment_required_error" | "permission_error" | "rate_limit_error" | "upstream_error";
             /** @enum {string} */
-            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "invalid_payment" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "payer_of_another_account" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "payment_required" | "payment_rejected" | "not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "settlement_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "payment_not_found" | "attempt_not_found" | "webhook_not_found" | "webhook_delivery_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "too_many_webhooks" | "webhook_disabled" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "payment_conflict" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "topup_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
+            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "invalid_payment" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "admin_required" | "own_account" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "payer_of_another_account" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "payment_required" | "payment_rejected" | "not_found" | "account_not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "settlement_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "payment_not_found" | "attempt_not_found" | "webhook_not_found" | "webhook_delivery_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "account_status_conflict" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "too_many_webhooks" | "webhook_disabled" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "payment_conflict" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "topup_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
             request_id: string;
             /** @description Of `insufficient_credits`, while an asset can be paid with: what the missing Credits cost. The one member that is no string; its own are. Pay with an order (`POST /v1/payments/orders`): it is no x402 offer, and a bare transfer waits for the operator. */
             payment?: {
@@ -14620,6 +14688,710 @@ export interface operations {
                 };
             };
             /** @description `webhook_disabled`: Webhook endpoint disabled */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminAccountsByIdBan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            account_id: number;
+                            /** @enum {unknown} */
+                            status: "active" | "banned" | "deactivated";
+                            changed: boolean;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             *
+             *     `own_account`: Own account
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_not_found`: Account not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_status_conflict`: Account status conflict */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminAccountsByIdUnban: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            account_id: number;
+                            /** @enum {unknown} */
+                            status: "active" | "banned" | "deactivated";
+                            changed: boolean;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             *
+             *     `own_account`: Own account
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_not_found`: Account not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_status_conflict`: Account status conflict */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminAccountsByIdDeactivate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            account_id: number;
+                            /** @enum {unknown} */
+                            status: "active" | "banned" | "deactivated";
+                            changed: boolean;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             *
+             *     `own_account`: Own account
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_not_found`: Account not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_status_conflict`: Account status conflict */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminAccountsByIdReactivate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            account_id: number;
+                            /** @enum {unknown} */
+                            status: "active" | "banned" | "deactivated";
+                            changed: boolean;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             *
+             *     `own_account`: Own account
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_not_found`: Account not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `account_status_conflict`: Account status conflict */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];

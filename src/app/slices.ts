@@ -1,3 +1,4 @@
+import { accountAdministrationRoutes } from '../administration/accounts/routes.ts'
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
@@ -91,6 +92,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     }),
     ...endpointRoutes({ db, clock, ...core.webhooks }),
     ...deliveryRoutes({ db, clock }),
+    ...administrationRoutes(core),
     ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
@@ -113,6 +115,11 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
 export const paymentHint =
   ({ payments }: Pick<Core, 'payments'>, publicUrl: () => string): PaymentHint =>
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
+
+/** What admins do in the console: the verbs of the operator's command line. */
+function administrationRoutes({ db }: Core): readonly Route[] {
+  return [...accountAdministrationRoutes({ db })]
+}
 
 /** Operations over HTTP, and the same as tools. */
 function capabilitiesAndTools(

@@ -214,6 +214,7 @@ const security: Readonly<Record<Access, readonly Json[]>> = {
   any: [{ apiKey: [] }, { accessToken: [] }],
   spending: [{ apiKey: [] }, { accessToken: [] }],
   session: [{ accessToken: [] }],
+  admin: [{ accessToken: [] }],
 }
 
 const securitySchemes = {

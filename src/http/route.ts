@@ -11,9 +11,10 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
  * `public`    anyone;
  * `any`       an API key or an access token, checked now;
  * `session`   an access token only: keys are refused with `access_token_required`;
+ * `admin`     an access token of an account with the role `admin`: others are refused with `admin_required`;
  * `spending`  an API key or an access token whose right to spend is checked where the money is held.
  */
-export type Access = 'public' | 'any' | 'session' | 'spending'
+export type Access = 'public' | 'any' | 'session' | 'admin' | 'spending'
 
 /** What a handler gets. Everything is parsed; `caller` is there unless the route is public. */
 export interface Call<P, Q, B> {
@@ -94,7 +95,8 @@ export function impliedRefusals(declared: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(['internal_error', 'unavailable', 'rate_limited'])
   if (declared.access !== 'public')
     for (const code of ['unauthorized', 'account_banned', 'account_deactivated'] as const) codes.add(code)
-  if (declared.access === 'session') codes.add('access_token_required')
+  if (declared.access === 'session' || declared.access === 'admin') codes.add('access_token_required')
+  if (declared.access === 'admin') codes.add('admin_required')
   if (declared.params || declared.query) codes.add('invalid_parameter')
   if (declared.params) codes.add('uri_too_long')
   if (declared.method !== 'GET') {

@@ -149,8 +149,7 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
       if (declared.cors) reply.headers(anyOrigin)
       request.caller_ = await callerOf(request, declared.access, options.authenticator)
       await options.admit?.(request, declared, request.caller_, reply)
-      if (declared.access === 'session' && request.caller_?.credential.kind !== 'session')
-        throw new Fault('access_token_required')
+      refuseByAccess(declared.access, request.caller_)
     },
     handler: async (request, reply) =>
       declared.handle({
@@ -164,6 +163,14 @@ function addRoute(app: FastifyInstance, declared: Route, options: ServerOptions)
         reply,
       }),
   })
+}
+
+/** What the kind of credential, or the role behind it, may not do. */
+function refuseByAccess(access: Access, caller: Caller | undefined): void {
+  const isAdmins = access === 'admin'
+  if ((access === 'session' || isAdmins) && caller?.credential.kind !== 'session')
+    throw new Fault('access_token_required')
+  if (isAdmins && caller?.admin !== true) throw new Fault('admin_required')
 }
 
 const tokenOf = (request: FastifyRequest): string | undefined =>

@@ -2,6 +2,8 @@
 export interface Caller {
   readonly accountId: bigint
   readonly credential: { readonly kind: 'api_key' | 'session'; readonly id: bigint }
+  /** True where the credential is a session of an admin and was checked now. Keys never are: a key is for programs. */
+  readonly admin?: boolean
 }
 
 /** How a request proves who it is from. Implemented by identity, used by the HTTP floor. */

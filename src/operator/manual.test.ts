@@ -3,10 +3,10 @@ import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { allCommands } from './terminal.fixture.ts'
+import { operatorCommands } from './commands.ts'
 
 const program = new Command('farebox')
-for (const add of allCommands({ readLine: async () => '', interactive: false })) {
+for (const add of operatorCommands({ readLine: async () => '', interactive: false })) {
   // commands only look at their surroundings when they run; expiries take the clock
   add(program, { clock: systemClock } as ProgramSurroundings)
 }

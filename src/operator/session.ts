@@ -1,5 +1,6 @@
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { type Database, openDatabase } from '../db/database.ts'
+import { type Operator, operatorName } from '../identity/audit-log/service.ts'
 import { withProgress } from '../terminal/progress.ts'
 import { readWiring, requireDatabaseUrl, type Wiring } from './settings.ts'
 
@@ -8,7 +9,9 @@ export interface Session {
   readonly db: Database
   readonly databaseUrl: string
   readonly wiring: Wiring
-  /** Who is at the terminal, as it is recorded: `operator:<user name>`. */
+  /** Who is at the terminal. */
+  readonly operator: Operator
+  /** The same as it is recorded: `operator:<user name>`. */
   readonly actor: string
 }
 
@@ -22,6 +25,7 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const wiring = readWiring(around)
   const databaseUrl = requireDatabaseUrl(wiring)
+  const operator: Operator = { kind: 'operator', name: around.userName }
   const { db, pool } = openDatabase({
     url: databaseUrl,
     connections: 2,
@@ -30,7 +34,7 @@ export async function withDatabase<T>(
   })
   try {
     return await withProgress(around, what, () =>
-      work({ db, databaseUrl, wiring, actor: `operator:${around.userName}` }),
+      work({ db, databaseUrl, wiring, operator, actor: operatorName(operator) }),
     )
   } finally {
     await pool.end()

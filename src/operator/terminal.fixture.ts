@@ -10,28 +10,8 @@ import { systemRandom } from '../kernel/random.ts'
 import { openLane } from '../ledger/lane.ts'
 import type { Operation, Status } from '../ledger/operations.ts'
 import { register } from '../ledger/processes.ts'
-import { accountCommands } from './account.ts'
-import { auditCommands } from './audit.ts'
-import { auditLogCommands } from './audit-log.ts'
-import { axonCommands } from './axon.ts'
-import { chainCommands } from './chain.ts'
-import { configCommands } from './config.ts'
-import { creditsCommands } from './credits.ts'
-import { doctorCommands } from './doctor.ts'
-import { exportCommands } from './export.ts'
-import { holdCommands } from './hold.ts'
-import { type KeyInput, keyCommands } from './key.ts'
-import { migrateCommands } from './migrate.ts'
-import { ownerCommands } from './owner.ts'
-import { pricesCommands } from './prices.ts'
-import { type AddCommands, runProgram } from './program.ts'
-import { reconcileCommands } from './reconcile.ts'
-import { refundCommands } from './refund.ts'
-import { reviewCommands } from './review.ts'
-import { signingKeyCommands } from './signing-key.ts'
-import { verifyCommands } from './verify.ts'
-import { webhookCommands } from './webhook.ts'
-import { x402Commands } from './x402.ts'
+import { operatorCommands } from './commands.ts'
+import { runProgram } from './program.ts'
 
 /** What a run of the program did. */
 export interface Ran {
@@ -41,31 +21,6 @@ export interface Ran {
   /** Standard output as JSON. */
   json<T>(): T
 }
-
-/** Every command of this folder but `serve`. */
-export const allCommands = (input: KeyInput): AddCommands[] => [
-  migrateCommands,
-  doctorCommands,
-  configCommands,
-  accountCommands,
-  keyCommands(input),
-  reconcileCommands,
-  reviewCommands,
-  chainCommands,
-  webhookCommands,
-  axonCommands,
-  ownerCommands,
-  creditsCommands,
-  holdCommands,
-  refundCommands,
-  pricesCommands,
-  auditCommands,
-  auditLogCommands,
-  exportCommands,
-  verifyCommands,
-  signingKeyCommands,
-  x402Commands,
-]
 
 /** The pepper of the terminals below. */
 export const testPepper = Buffer.alloc(32, 7)
@@ -110,7 +65,7 @@ export function openTerminal(defaults: RawEnvironment): {
         },
       }
       const input = { readLine: async () => more.input ?? '', interactive: false }
-      const commands = allCommands(input)
+      const commands = operatorCommands(input)
       const exitCode = await runProgram(args, around, commands)
       return { exitCode, out, err: withoutSigns(err), json: <T>() => JSON.parse(out) as T }
     },

@@ -42,13 +42,16 @@ export type MediaFile =
 /** A job that is over. `units`: what the provider counted (images, seconds); undefined: it did not say. */
 export type MediaEnd =
   | { readonly kind: 'succeeded'; readonly files: readonly MediaFile[]; readonly units: number | undefined }
-  | {
-      readonly kind: 'failed'
-      readonly code: string
-      readonly message: string
-      /** Whether the provider charges for it; undefined: it cannot be known. */
-      readonly billed: boolean | undefined
-    }
+  | FailedWork
+
+/** Work that ended without a result. */
+export interface FailedWork {
+  readonly kind: 'failed'
+  readonly code: string
+  readonly message: string
+  /** Whether it is charged for; undefined: it cannot be known. */
+  readonly billed: boolean | undefined
+}
 
 /**
  * How a submission ended, by what it means for money:
@@ -57,7 +60,7 @@ export type MediaEnd =
  * `accepted`  a job exists under this id;
  * else it is over already.
  */
-export type Submitted =
+export type Submission<End> =
   | {
       readonly kind: 'refused'
       readonly status: number | undefined
@@ -73,10 +76,13 @@ export type Submitted =
       readonly memo: string | undefined
       readonly nextPollMs: number | undefined
     }
-  | MediaEnd
+  | End
+
+/** How the submission of a media job ended. */
+export type Submitted = Submission<MediaEnd>
 
 /** How a job stands. `unreachable` says nothing about it: ask again. `missing`: the provider knows no such job. */
-export type JobState =
+export type WorkState<End> =
   | {
       readonly kind: 'running'
       readonly state: 'queuing' | 'generating'
@@ -86,7 +92,10 @@ export type JobState =
     }
   | { readonly kind: 'unreachable'; readonly message: string }
   | { readonly kind: 'missing' }
-  | MediaEnd
+  | End
+
+/** How a media job stands. */
+export type JobState = WorkState<MediaEnd>
 
 /** What a provider sent to our callback address, its authenticity checked by the adapter. */
 export interface Callback {

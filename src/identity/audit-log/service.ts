@@ -20,6 +20,13 @@ export type Actor =
   /** A part of the server that acts by itself, such as `upkeep`. */
   | { readonly kind: 'system'; readonly name: string }
 
+/** Who acts as an operator: somebody at a terminal of the server, or an admin signed in to the console. */
+export type Operator = Exclude<Actor, { readonly kind: 'system' }>
+
+/** The operator in one word, as grants, holds and reviews keep it: `operator:ada` at a terminal, `account:7` in the console. */
+export const operatorName = (operator: Operator): string =>
+  operator.kind === 'operator' ? `operator:${operator.name}` : `account:${operator.id}`
+
 /** Something that was done. Its time is the database's. */
 export interface AuditEntry {
   readonly actor: Actor

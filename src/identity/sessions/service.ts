@@ -124,7 +124,7 @@ export function sessionAuthenticator({
       if (!row.alive) throw new Fault('unauthorized')
       refuseInactive(row.status)
       used.add(row.id)
-      return caller
+      return row.role === 'admin' ? { ...caller, admin: true } : caller
     },
     async recognise(token) {
       const presented = await read(token)

@@ -19,6 +19,7 @@ export interface SessionRow {
   readonly generation: number
   readonly alive: boolean
   readonly status: 'active' | 'banned' | 'deactivated'
+  readonly role: 'user' | 'admin'
 }
 
 const alive = sql<boolean>`revoked_at is null and expires_at > now()`
@@ -52,7 +53,7 @@ export async function findBySid(db: Database, sid: string): Promise<SessionRow |
   return db
     .selectFrom('sessions')
     .innerJoin('accounts', 'accounts.id', 'sessions.account_id')
-    .select(['sessions.id', 'sessions.account_id', 'generation', 'accounts.status', alive.as('alive')])
+    .select(['sessions.id', 'sessions.account_id', 'generation', 'accounts.status', 'role', alive.as('alive')])
     .where('sid', '=', sid)
     .executeTakeFirst()
 }

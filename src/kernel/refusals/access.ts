@@ -102,6 +102,20 @@ export const accessRefusals = {
     message: 'This endpoint needs an access token of a login session; an API key cannot use it.',
     fix: 'Sign in and send the access token.',
   },
+  admin_required: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Admin required',
+    message: 'This endpoint is for admins of this server. The account of this session is an ordinary user.',
+    fix: 'Sign in with an owner account whose role is admin. An operator gives the role by `farebox account role <account> admin`.',
+  },
+  own_account: {
+    status: 403,
+    type: 'permission_error',
+    phrase: 'Own account',
+    message: 'An admin cannot do this to the account that asks: nothing was changed.',
+    fix: 'Have another admin do it, or use the command line on the server.',
+  },
   owner_account_required: {
     status: 403,
     type: 'permission_error',

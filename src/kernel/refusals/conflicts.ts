@@ -39,6 +39,13 @@ export const conflicts = {
       'This version of the capability is configured otherwise than it was when it was first served. Nothing was charged.',
     fix: 'Name another version with ?version=. The operator puts the old content back, or gives the new one a new version.',
   },
+  account_status_conflict: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Account status conflict',
+    message: 'The status of the account does not allow this. It was left as it is.',
+    fix: 'The message says which verb lifts the status that it has: unban a banned account, reactivate a deactivated one.',
+  },
   agent_already_linked: {
     status: 409,
     type: 'conflict_error',

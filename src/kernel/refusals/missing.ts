@@ -9,6 +9,13 @@ export const missingThings = {
     message: 'There is nothing at this path.',
     fix: 'See /openapi.json or /docs for every path.',
   },
+  account_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Account not found',
+    message: 'There is no such account here.',
+    fix: 'GET /v1/admin/accounts?query= finds accounts by id, wallet address or e-mail address.',
+  },
   model_not_found: {
     status: 404,
     type: 'not_found_error',

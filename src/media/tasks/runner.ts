@@ -1,3 +1,4 @@
+import type { FailedWork, Submission, WorkState } from '../../providers/media.ts'
 import type { JsonObject } from '../../providers/provider.ts'
 
 /** A place that can do a task's work, as its attempt remembers it. */
@@ -33,45 +34,13 @@ export interface Work {
 /** Work that is over. `result` is kept with the task; `units`: what was made, by the place's own count. */
 export type WorkEnd =
   | { readonly kind: 'succeeded'; readonly result: JsonObject; readonly units: number | undefined }
-  | {
-      readonly kind: 'failed'
-      readonly code: string
-      readonly message: string
-      /** Whether it is charged for; undefined: it cannot be known. */
-      readonly billed: boolean | undefined
-    }
+  | FailedWork
 
 /** How a submission went. `refused`: nothing was begun. `lost`: whether it was begun cannot be known. */
-export type Begun =
-  | {
-      readonly kind: 'refused'
-      readonly status: number | undefined
-      readonly message: string
-      readonly retryable: boolean
-      readonly retryAfterMs?: number
-    }
-  | { readonly kind: 'lost'; readonly message: string }
-  | {
-      readonly kind: 'accepted'
-      readonly providerJobId: string
-      /** Kept with the id and given back with it; undefined: nothing. */
-      readonly memo: string | undefined
-      readonly nextPollMs: number | undefined
-    }
-  | WorkEnd
+export type Begun = Submission<WorkEnd>
 
 /** How work stands. `unreachable` says nothing about it; `missing`: the place knows of no such work. */
-export type Standing =
-  | {
-      readonly kind: 'running'
-      readonly state: 'queuing' | 'generating'
-      /** 0 to 1. */
-      readonly progress: number | undefined
-      readonly nextPollMs: number | undefined
-    }
-  | { readonly kind: 'unreachable'; readonly message: string }
-  | { readonly kind: 'missing' }
-  | WorkEnd
+export type Standing = WorkState<WorkEnd>
 
 /** Accepted work as its place knows it. */
 export interface JobReference {
