@@ -40,7 +40,7 @@ const pages = {
   '/console/agents': lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'Agents'),
   '/console/wallets': lazyRouteComponent(() => import('./pages/wallets.tsx'), 'OwnerWallets'),
   '/console/sessions': lazyRouteComponent(() => import('./pages/sessions.tsx'), 'Sessions'),
-  '/console/keys': lazyRouteComponent(() => import('./pages/keys.tsx'), 'Keys'),
+  '/console/keys': lazyRouteComponent(() => import('./pages/keys/keys.tsx'), 'Keys'),
   '/console/webhooks': lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
   '/console/account': lazyRouteComponent(() => import('./pages/account.tsx'), 'AccountPage'),
 }

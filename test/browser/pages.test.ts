@@ -116,7 +116,9 @@ test('a session that ended: every page asks to sign in, and the sign-in comes ba
   for (const address of wanted) {
     await moveTo(page, address)
     await expect
-      .poll(async () => new URL((await door.getAttribute('href')) ?? '', page.url()).searchParams.get('return_to'))
+      .poll(async () => new URL((await door.getAttribute('href')) ?? '', page.url()).searchParams.get('return_to'), {
+        timeout: 30_000,
+      })
       .toBe(address)
   }
   await page.getByText('Your session was continued elsewhere').waitFor()

@@ -171,10 +171,12 @@ test('an order that ended unpaid is extended at the same price by a click, and t
 test('the keyboard alone is enough to sign in, to order and to pay', async () => {
   const visitor = await world.visitor()
   const page = await visitor.tab()
-  await installOn(page, world.development.owner.private_key)
+  const key = world.development.payers[4]?.private_key ?? ''
+  const { email } = await newOwner(world, { name: 'newcomer', privateKey: key })
+  await installOn(page, key)
   await page.goto('/topup')
   await press(page, page.getByRole('link', { name: /^Continue with/ }))
-  await press(page, page.getByRole('button', { name: world.development.owner.email }))
+  await press(page, page.getByRole('button', { name: email }))
   await tabTo(page, page.getByLabel('Amount in'))
   await page.keyboard.press('Control+A')
   await page.keyboard.type('12.5')

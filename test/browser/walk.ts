@@ -26,7 +26,8 @@ const looks: readonly Look[] = [
 /** Goes to a page of the console as people do, by its link. */
 export async function goTo(page: Page, { label }: NavigationItem): Promise<void> {
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: label, exact: true }).click()
-  await page.locator('#main').getByRole('heading', { level: 1 }).waitFor()
+  // its own heading: while its file is loaded, the page before stays
+  await page.locator('#main').getByRole('heading', { level: 1, name: label, exact: true }).waitFor()
 }
 
 /** Moves the console to another of its addresses, as the Back button does: nothing is loaded anew. */

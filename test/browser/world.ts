@@ -46,7 +46,8 @@ export interface Visitor {
 }
 
 const START_PATIENCE_MS = 180_000
-const COMMAND_TIMEOUT_MS = 60_000
+const COMMAND_TIMEOUT_MS = 120_000
+const PAGE_PATIENCE_MS = 60_000
 
 /** Joins the world of this run. Call it in beforeAll and `stop` in afterAll. */
 export async function startBrowserWorld(): Promise<BrowserWorld> {
@@ -97,6 +98,8 @@ async function visitor(
   { colorScheme = 'light', width = 1280, height = 800 }: Look = {},
 ): Promise<Visitor> {
   const context = await browser.newContext({ colorScheme, viewport: { width, height }, baseURL: development.base_url })
+  // a loaded machine is slow, and no reason to fail
+  context.setDefaultTimeout(PAGE_PATIENCE_MS)
   const complaints: string[] = []
   const requests: string[] = []
   const { origin } = new URL(development.base_url)

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { Reply } from '../api/types.ts'
+import { useSession } from '../session/use-session.ts'
 import { Choice, statesAsOptions } from '../ui/choice.tsx'
 import { count } from '../ui/format.ts'
 import { List, useList } from '../ui/list.tsx'
@@ -77,16 +78,28 @@ export function Requests() {
   )
 }
 
+/** From the hold to the end, as people say it. */
+function took(from: string, until: string): string {
+  const ms = Date.parse(until) - Date.parse(from)
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}
+
 function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
   const { words, tone } = states[call.status]
+  const session = useSession()
+  const own = session.status === 'signed-in' ? session.account.id : undefined
   const usage = call.usage as { input_tokens?: number; output_tokens?: number } | null
   return (
     <tr>
       <td>
         <Time at={call.created_at} />
+        {call.resolved_at && call.outcome !== null ? (
+          <div className="small quiet">took {took(call.created_at, call.resolved_at)}</div>
+        ) : null}
       </td>
       <td>
-        {call.model} <span className="quiet small">{call.category === 'chat' ? '' : call.category}</span>
+        <span className="nowrap">{call.model}</span>
+        {call.category === 'chat' ? null : <div className="quiet small">{call.category}</div>}
       </td>
       <td>
         <span className="stack-tight">
@@ -116,7 +129,10 @@ function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
           <Credits micro={call.charged_micro} />
         )}
       </td>
-      <td>{call.actor_account_id}</td>
+      <td>
+        {call.actor_account_id === own ? 'Yours' : `Account ${call.actor_account_id}`}
+        <div className="small quiet">{call.key_id === null ? 'session' : `key ${call.key_id}`}</div>
+      </td>
       <td>
         <Copyable text={call.request_id} what="request id" />
       </td>

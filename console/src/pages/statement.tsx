@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../api/client.ts'
 import type { Reply } from '../api/types.ts'
+import { bucketName } from '../ui/format.ts'
 import { ShowOlder } from '../ui/list.tsx'
 import { Badge, Button, Card, Credits, Empty, Field, PageHead, Table, Time } from '../ui/parts.tsx'
 import { Answer } from '../ui/query.tsx'
@@ -122,9 +123,9 @@ function Movements({ rows }: { rows: readonly Movement[] }) {
           <td>
             <Time at={row.created_at} />
           </td>
-          <td>{wordsOf(row)}</td>
+          <td title={row.grant?.source_id}>{wordsOf(row)}</td>
           <td>
-            <Badge>{row.bucket}</Badge>
+            <Badge>{bucketName(row.bucket)}</Badge>
           </td>
           <td className="number">
             <Credits micro={row.amount_micro} signed />
@@ -138,12 +139,20 @@ function Movements({ rows }: { rows: readonly Movement[] }) {
   )
 }
 
+const sources: Readonly<Record<string, string>> = {
+  operator: 'Given by the operator',
+  order: 'Bought with an order',
+  x402: 'Bought by x402',
+  axon: 'Bought with the native token',
+  promo: 'A present',
+}
+
 function wordsOf(row: Movement): string {
   if (row.kind === 'capture') return `Call ${row.call_id}`
   if (row.kind === 'refund')
     return `Refund ${row.refund_id ?? ''}${row.call_id === null ? '' : ` of call ${row.call_id}`}`
   if (row.kind === 'expiry') return 'Expired'
-  return row.grant ? `${row.grant.source} ${row.grant.source_id}` : 'Added'
+  return row.grant ? (sources[row.grant.source] ?? row.grant.source.replaceAll('_', ' ')) : 'Added'
 }
 
 /** The same range as CSV, as the server writes it. */

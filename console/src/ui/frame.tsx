@@ -50,7 +50,7 @@ function Inside({ account }: { account: Account }) {
       <Navigation account={account} path={path} />
       <div>
         <Top account={account} />
-        <div role="status">
+        <div role="status" className="banner">
           {online ? null : (
             <Notice tone="warn" title="You are offline">
               <p>What you see is from before. It is renewed once you are back.</p>
