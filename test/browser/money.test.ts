@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newOwner, type Person } from './people.ts'
+import { pictureForDocuments } from './pictures.ts'
 import { costsMore, failedAfterCharge, unknownCost } from './seed.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
 
@@ -82,6 +83,7 @@ test('a failed call that was charged is refunded from Requests, and the balance 
   await expect.poll(() => availableMicro(page), PATIENT).toBe(before - 20_000n)
   await refund.click()
   await page.getByLabel('Why').fill('no picture came')
+  await pictureForDocuments(page, 'requests-refund')
   expect(await accessibilityProblems(page)).toEqual([])
   await page.getByRole('button', { name: 'Ask for the refund' }).click()
   await page.getByText('The Credits are back').waitFor()
@@ -131,6 +133,7 @@ test('an endpoint is made, its secret shown once verifies a test, and the log se
     await page.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`)
     await page.getByLabel('Description').fill('My server')
     await page.getByLabel('task.finished').check()
+    await pictureForDocuments(page, 'webhooks-new')
     expect(await accessibilityProblems(page)).toEqual([])
     await page.getByRole('button', { name: 'Create endpoint' }).click()
     const secret = await page.getByLabel('signing secret', { exact: true }).locator('code').textContent()
@@ -170,6 +173,7 @@ test('an operation is tried for the price on its button, once however often it i
   await operation.getByText('The server cannot be reached').waitFor()
   await operation.getByRole('button', { name: 'Try again' }).click()
   await operation.getByText('ellohay orldway').waitFor()
+  await pictureForDocuments(page, 'capabilities-tried')
   expect(keys).toEqual([keys[0], keys[0]])
   expect(keys[0]).not.toBe('')
   await expect.poll(() => availableMicro(page), PATIENT).toBe(before - 22n)

@@ -4,6 +4,7 @@ import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newOwner, type Person } from './people.ts'
+import { pictureForDocuments } from './pictures.ts'
 import { type Behaviour, type BrowserWallet, installWallet } from './wallet.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
 
@@ -54,8 +55,10 @@ test('a person buys Credits: recipient first, one wallet prompt, one payment, an
     expect(await facts.textContent()).toContain(fact)
   expect(wallet.asked).toEqual([])
   expect(await accessibilityProblems(page)).toEqual([])
+  await pictureForDocuments(page, 'order-ready')
   await pay(page)
   await page.getByRole('heading', { name: 'Paid. Your Credits are there' }).waitFor()
+  await pictureForDocuments(page, 'order-paid')
   expect(wallet.asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(1)
   expect(await payButtons(page).count()).toBe(0)
   await page
@@ -88,6 +91,7 @@ test.each(['hang', 'fail'] as const)(
     }
     await page.getByRole('heading', { name: 'A payment is in progress' }).waitFor()
     await page.getByLabel('I have a transaction hash').waitFor()
+    await pictureForDocuments(page, 'order-in-progress')
     expect(await payButtons(page).count()).toBe(0)
     expect(rejects(visitor)).toEqual([])
   },
@@ -127,6 +131,7 @@ test('a wallet on another network or account cannot be asked to pay, and is told
   wallet.chainId = 1
   await page.getByRole('button', { name: 'Connect Test wallet' }).click()
   await page.getByText('The wallet is on another network').waitFor()
+  await pictureForDocuments(page, 'order-other-network')
   expect(await payButtons(page).isDisabled()).toBe(true)
   await page.getByRole('button', { name: /^Switch to/ }).click()
   await payButtons(page).and(page.locator(':enabled')).waitFor()
@@ -192,11 +197,13 @@ test('an order that ended asks first whether it was sent: a payment that comes t
   const { visitor, page } = await atAnOrder()
   await lapse(page)
   await page.getByText('Already sent it?').waitFor()
+  await pictureForDocuments(page, 'order-expired')
   expect(await accessibilityProblems(page)).toEqual([])
   const hash = await payByHand(page)
   await page.getByLabel('I have a transaction hash').fill(hash)
   await page.getByRole('button', { name: 'Look it up' }).click()
   await page.getByRole('heading', { name: 'Under review. Do not pay again' }).waitFor()
+  await pictureForDocuments(page, 'order-under-review')
   expect(await payButtons(page).count()).toBe(0)
   expect(await accessibilityProblems(page)).toEqual([])
   expect(visitor.complaints).toEqual([])

@@ -1,8 +1,7 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { type NavigationItem, navigation } from '../../console/src/ui/navigation.ts'
 import { accessibilityProblems, type Rules } from './axe.ts'
+import { pictureForDocuments, pictureForReview } from './pictures.ts'
 
 /** Every page that the navigation leads to. */
 export const pages: readonly NavigationItem[] = navigation.flatMap(({ items }) => items)
@@ -42,14 +41,15 @@ export async function settled(page: Page): Promise<void> {
 
 /**
  * What is wrong with the page as it stands, in light, in dark and at 320 px: what axe finds, and whether somebody has to
- * scroll sideways. `name`: of the pictures, which are taken into the folder of FAREBOX_SCREENSHOTS when that is set.
+ * scroll sideways. `name`: of the pictures that are taken by the way, where they are wanted.
  */
 export async function problemsInEveryLook(page: Page, name: string): Promise<string[]> {
   const problems: string[] = []
   for (const look of looks) {
     await page.emulateMedia({ colorScheme: look.colorScheme })
     await page.setViewportSize({ width: look.width, height: HEIGHT })
-    await takePicture(page, `${name}-${look.name}`)
+    await pictureForReview(page, `${name}-${look.name}`)
+    if (look.name === 'light') await pictureForDocuments(page, name)
     for (const problem of await accessibilityProblems(page, look.rules))
       problems.push(`${name}, ${look.name}: ${problem}`)
     if ((await overflow(page)) > 0) problems.push(`${name}, ${look.name}: scrolls sideways`)
@@ -61,13 +61,6 @@ export async function problemsInEveryLook(page: Page, name: string): Promise<str
 /** How much wider than the window the page is, in pixels. */
 const overflow = (page: Page) =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-
-async function takePicture(page: Page, name: string): Promise<void> {
-  const folder = process.env.FAREBOX_SCREENSHOTS
-  if (!folder) return
-  await mkdir(folder, { recursive: true })
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
-}
 
 /** The name of a page as files have it. */
 export const fileName = ({ label }: NavigationItem): string => label.toLowerCase().replaceAll(' ', '-')

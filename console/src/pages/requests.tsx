@@ -130,7 +130,7 @@ function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
         )}
       </td>
       <td>
-        {call.actor_account_id === own ? 'Yours' : `Account ${call.actor_account_id}`}
+        <span className="nowrap">{call.actor_account_id === own ? 'Yours' : `Account ${call.actor_account_id}`}</span>
         <div className="small quiet">{call.key_id === null ? 'session' : `key ${call.key_id}`}</div>
       </td>
       <td>

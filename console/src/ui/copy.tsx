@@ -45,9 +45,9 @@ export function Copyable({ text, what, whole = false }: { text: string; what: st
 /** Text for a terminal, ready to be copied. */
 export function CodeBlock({ text, what }: { text: string; what: string }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section className="code-block" tabIndex={0} aria-label={what}>
-      <code>{text}</code>
+    <section className="code-block" aria-label={what}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <code tabIndex={0}>{text}</code>
       <CopyButton text={text} what={what} />
     </section>
   )

@@ -46,11 +46,6 @@ function Price({ pricing }: { pricing: Operation['pricing'] }) {
   return (
     <span>
       <Credits micro={pricing.unit_price_micro} /> a {pricing.unit}
-      {pricing.mode === 'per_unit' ? (
-        <span className="quiet small">
-          , at most <Credits micro={pricing.max_hold_micro} /> a call
-        </span>
-      ) : null}
     </span>
   )
 }

@@ -179,7 +179,7 @@ function RecipientField({ value, onChange }: { value: string; onChange: (value: 
     <Field label="Credited to">
       {(ids) => (
         <select {...ids} className="input" value={value} onChange={(event) => onChange(event.target.value)}>
-          <option value="">My account</option>
+          <option value="">My account, {state.account.id}</option>
           {agents.data.data.map((agent) => (
             <option key={agent.id} value={agent.id}>
               Agent {agent.label || agent.id}
