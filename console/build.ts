@@ -10,6 +10,8 @@ import { build } from 'vite'
 const here = import.meta.dirname
 const stamp = join(here, 'dist', '.sources')
 
+// also where a test runner builds it, which says `test` here: React has a slow and large form for that
+process.env.NODE_ENV = 'production'
 const wanted = await sourcesHash()
 if ((await readFile(stamp, 'utf8').catch(() => '')) !== wanted) {
   await build({ configFile: join(here, 'vite.config.ts'), logLevel: 'warn' })

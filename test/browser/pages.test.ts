@@ -71,7 +71,7 @@ test('a server that breaks: every page says so in a sentence, with the request i
     const card = page.locator('#main').getByRole('alert').filter({ hasText: 'Something broke here.' }).first()
     await card.getByText('req_0123456789').waitFor()
     await card.getByRole('button', { name: 'Try again' }).waitFor()
-    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-error`)))
+    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-error`, item.to === '/console')))
   }
   expect(problems).toEqual([])
   expect(besidesRefusals(visitor.complaints)).toEqual([])
@@ -95,7 +95,7 @@ test('while answers are on their way every page has lines in their place; withou
   for (const item of pages) {
     await goTo(page, item)
     await page.locator('#main').getByText('Not loaded yet').first().waitFor()
-    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-offline`)))
+    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-offline`, item.to === '/console')))
   }
   await page.unroute(/\/v1\/(?!auth\/)/)
   await visitor.context.setOffline(false)
