@@ -169,6 +169,18 @@ test('a page whose server is away says so, keeps what it showed, and recovers by
   await page.getByText('This one').waitFor()
 })
 
+test('a page that was never opened opens without a network, too', async () => {
+  const { visitor, page } = await visit(owner.email)
+  await expect
+    .poll(() => visitor.requests.some((request) => request.includes('/assets/webhooks-')), { timeout: 30_000 })
+    .toBe(true)
+  await page.waitForLoadState('networkidle')
+  await visitor.context.setOffline(true)
+  await page.getByRole('link', { name: 'Webhooks' }).click()
+  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
+  await page.getByText('Not loaded yet').first().waitFor()
+})
+
 test('an address that does not exist says so and shows the way back', async () => {
   const visitor = await world.visitor()
   const page = await visitor.tab()

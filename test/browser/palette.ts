@@ -2,16 +2,15 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib'
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const COLOURS_MAX = 256
+const FREQUENT_MAX = 192
+const CANDIDATES_MAX = 4000
 
 /** A picture of a page with at most 256 colours: the same to the eye, and a fraction of the size. Takes what Chromium writes: eight bits a channel, not interlaced. */
 export function withPalette(png: Buffer): Buffer {
   const { width, height, pixels } = decode(png)
   const counts = new Map<number, number>()
   for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1)
-  const palette = [...counts]
-    .toSorted(([, a], [, b]) => b - a)
-    .slice(0, COLOURS_MAX)
-    .map(([colour]) => colour)
+  const palette = paletteOf([...counts].toSorted(([, a], [, b]) => b - a).map(([colour]) => colour))
   const index = new Map(palette.map((colour, n) => [colour, n]))
   for (const colour of counts.keys()) if (!index.has(colour)) index.set(colour, nearest(palette, colour))
   const rows = Buffer.alloc(height * (width + 1))
@@ -40,15 +39,30 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, named, sum])
 }
 
+/** The most frequent colours, and of the others those that are least like any taken before: a small icon keeps its own. */
+function paletteOf(byFrequency: readonly number[]): number[] {
+  const palette = byFrequency.slice(0, FREQUENT_MAX)
+  const rest = byFrequency.slice(FREQUENT_MAX, CANDIDATES_MAX)
+  const far = rest.map((colour) => distance(colour, palette[nearest(palette, colour)] ?? 0))
+  while (palette.length < COLOURS_MAX && palette.length < byFrequency.length) {
+    const farthest = far.indexOf(Math.max(...far))
+    const taken = rest[farthest]
+    if (taken === undefined || far[farthest] === 0) break
+    palette.push(taken)
+    for (const [n, colour] of rest.entries()) far[n] = Math.min(far[n] ?? 0, distance(colour, taken))
+  }
+  return palette
+}
+
+const distance = (one: number, other: number): number =>
+  [16, 8, 0].reduce((sum, shift) => sum + (((one >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0)
+
 function nearest(palette: readonly number[], colour: number): number {
   let best = 0
   let smallest = Number.POSITIVE_INFINITY
   for (const [n, candidate] of palette.entries()) {
-    const distance = [16, 8, 0].reduce((sum, shift) => {
-      const difference = ((candidate >> shift) & 255) - ((colour >> shift) & 255)
-      return sum + difference * difference
-    }, 0)
-    if (distance < smallest) [best, smallest] = [n, distance]
+    const apart = distance(candidate, colour)
+    if (apart < smallest) [best, smallest] = [n, apart]
   }
   return best
 }

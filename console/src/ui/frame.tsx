@@ -3,6 +3,7 @@ import { Link, Outlet, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { api } from '../api/client.ts'
 import type { Reply } from '../api/types.ts'
+import { preloadPages } from '../pages.ts'
 import { type Account, session } from '../session/session.ts'
 import { useSession } from '../session/use-session.ts'
 import { navigation } from './navigation.ts'
@@ -39,6 +40,7 @@ function Inside({ account }: { account: Account }) {
   const main = useRef<HTMLElement>(null)
   const path = useRouterState({ select: ({ location }) => location.pathname })
   const online = useOnline()
+  useEffect(preloadPages, [])
   // a new page begins at its heading, for the eye and for the screen reader
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is the path whose change matters
   useEffect(() => main.current?.focus({ preventScroll: true }), [path])

@@ -5,6 +5,7 @@ import type { Reply } from '../../api/types.ts'
 import { bucketName } from '../../ui/format.ts'
 import { Badge, ButtonLink, Card, CodeBlock, Credits, Notice, PageHead, Table, Time } from '../../ui/parts.tsx'
 import { Answer } from '../../ui/query.tsx'
+import { orderStates } from '../pay/states.ts'
 import { Checklist } from './checklist.tsx'
 import { Pace } from './pace.tsx'
 import { WaitingSettlements } from './waiting.tsx'
@@ -123,9 +124,7 @@ function OpenOrders() {
           <Link to="/topup/$order" params={{ order: order.id }}>
             <Credits micro={order.credit_micro} /> for {order.account_label}
           </Link>{' '}
-          <Badge tone={order.status === 'review_required' ? 'warn' : 'accent'}>
-            {order.status.replaceAll('_', ' ')}
-          </Badge>
+          <Badge tone={orderStates[order.status].tone}>{orderStates[order.status].words}</Badge>
         </p>
       ))}
     </Notice>

@@ -10,7 +10,7 @@ import { Answer } from '../../ui/query.tsx'
 import { SupportContact } from '../../ui/support.tsx'
 import { Countdown } from './countdown.tsx'
 import { HashForm, ResumeButton } from './recovery.tsx'
-import { type Local, type Order, pollEvery, type View, viewOf } from './states.ts'
+import { type Local, type Order, orderStates, pollEvery, type View, viewOf } from './states.ts'
 import { WalletPayment } from './wallet-payment.tsx'
 
 /** One order, live: on any device, in any tab, it shows what the server knows. */
@@ -62,7 +62,7 @@ function State(props: StateProps) {
         <div role="status" aria-live="polite">
           <h2>{text}</h2>
         </div>
-        <Badge tone={tone}>{props.order.status.replaceAll('_', ' ')}</Badge>
+        <Badge tone={tone}>{orderStates[props.order.status].words}</Badge>
       </div>
       <Body view={view} {...props} />
     </Card>
@@ -205,8 +205,11 @@ function Facts({ order }: { order: Order }) {
         </dd>
         <dt>Credited to</dt>
         <dd>
-          {order.account_label} <span className="quiet">(account {order.account_id})</span>:{' '}
-          <Credits micro={order.credit_micro} />
+          {order.account_label}
+          {order.account_label === `Account ${order.account_id}` ? null : (
+            <span className="quiet"> (account {order.account_id})</span>
+          )}
+          : <Credits micro={order.credit_micro} />
         </dd>
         <dt>From</dt>
         <dd>
@@ -271,5 +274,17 @@ const words: Readonly<Record<string, string>> = {
   register: 'A transaction hash was given',
   see: 'The payment was seen on chain',
   settle: 'The payment was confirmed and credited',
+  suspect: 'Something about the payment does not match: the operator looks at it',
+  fail: 'The transaction failed on chain: nothing was moved',
+  replace: 'The wallet sent another transaction in its place',
+  mismatch: 'The transaction is not this payment',
+  abandon: 'Nothing was seen for a day: the attempt is over',
+  orphan: 'The network took the block back: it is looked for again',
+  undo: 'The network took the payment back after it was credited',
+  restore: 'The payment is on chain again',
+  operator_propose: 'The operator proposed what to do',
+  operator_credit: 'The operator credited it',
+  operator_refund: 'The operator sent it back',
+  operator_dismiss: 'The operator closed the review',
   lapse: 'The order ended unpaid',
 }

@@ -1,0 +1,36 @@
+import { lazyRouteComponent } from '@tanstack/react-router'
+
+/** Every page inside the frame: its path and the file it is in. Another page is a line here and one in ui/navigation.ts. */
+export const pages = {
+  '/console': lazyRouteComponent(() => import('./pages/home/home.tsx'), 'Home'),
+  '/topup': lazyRouteComponent(() => import('./pages/pay/buy.tsx'), 'Buy'),
+  '/topup/$order': lazyRouteComponent(() => import('./pages/pay/order.tsx'), 'OrderPage'),
+  '/console/orders': lazyRouteComponent(() => import('./pages/orders.tsx'), 'Orders'),
+  '/console/usage': lazyRouteComponent(() => import('./pages/usage.tsx'), 'UsagePage'),
+  '/console/requests': lazyRouteComponent(() => import('./pages/requests.tsx'), 'Requests'),
+  '/console/images': lazyRouteComponent(() => import('./pages/images/images.tsx'), 'Images'),
+  '/console/capabilities': lazyRouteComponent(() => import('./pages/capabilities/capabilities.tsx'), 'Capabilities'),
+  '/console/settlements': lazyRouteComponent(() => import('./pages/settlements/settlements.tsx'), 'Settlements'),
+  '/console/refunds': lazyRouteComponent(() => import('./pages/refunds/refunds.tsx'), 'Refunds'),
+  '/console/payments': lazyRouteComponent(() => import('./pages/payments.tsx'), 'Payments'),
+  '/console/statement': lazyRouteComponent(() => import('./pages/statement.tsx'), 'StatementPage'),
+  '/console/agents': lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'Agents'),
+  '/console/wallets': lazyRouteComponent(() => import('./pages/wallets.tsx'), 'OwnerWallets'),
+  '/console/sessions': lazyRouteComponent(() => import('./pages/sessions.tsx'), 'Sessions'),
+  '/console/keys': lazyRouteComponent(() => import('./pages/keys/keys.tsx'), 'Keys'),
+  '/console/webhooks': lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
+  '/console/account': lazyRouteComponent(() => import('./pages/account.tsx'), 'AccountPage'),
+}
+
+const WAIT_MS = 1_500
+
+/**
+ * Loads the files of all pages once the first page had time for its own: from then on every page opens at once, and
+ * also without a network. What does not arrive now is asked for again when it is opened.
+ */
+export function preloadPages(): () => void {
+  const timer = setTimeout(() => {
+    for (const page of Object.values(pages)) page.preload?.()?.catch(() => undefined)
+  }, WAIT_MS)
+  return () => clearTimeout(timer)
+}
