@@ -47,13 +47,15 @@ test('every page with rows has no accessibility problem, no error and no sideway
 })
 
 test('every page of a new account is as sound, and shows no heading of a table without rows', async () => {
-  await newOwner(world, { name: 'empty', admin: true })
+  await newOwner(world, { name: 'empty', admin: true, withKey: false })
   const { visitor, page } = await visit('empty@example.com')
   const problems: string[] = []
   for (const item of pages) {
     await goTo(page, item)
     await settled(page)
-    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-empty`)))
+    // a page that has nothing to be empty of looks as it always does
+    const differs = (await page.locator('#main .empty, #main .timeline').count()) > 0
+    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-empty`, differs)))
     const bare = await page.evaluate<number>("document.querySelectorAll('tbody:not(:has(tr))').length")
     if (bare > 0) problems.push(`${item.to} has a table without rows`)
   }

@@ -51,7 +51,7 @@ const rejects = (visitor: Visitor) => visitor.requests.filter((request) => /\/re
 test('a person buys Credits: recipient first, one wallet prompt, one payment, and the balance moves by itself', async () => {
   const { visitor, page, wallet } = await atAnOrder()
   const facts = page.getByRole('region', { name: 'The payment' })
-  for (const fact of ['13 USDC', 'Credited to', `account ${owner.accountId}`])
+  for (const fact of ['13 USDC', 'Credited to', `Account ${owner.accountId}`])
     expect(await facts.textContent()).toContain(fact)
   expect(wallet.asked).toEqual([])
   expect(await accessibilityProblems(page)).toEqual([])

@@ -6,7 +6,20 @@ import type { BrowserWorld } from './world.ts'
 export interface Person {
   readonly accountId: number
   readonly email: string
+  /** Empty for who has none. */
   readonly apiKey: string
+}
+
+interface NewOwner {
+  /** Of the address, `<name>@example.com`. */
+  readonly name: string
+  /** Granted by the operator. */
+  readonly credits?: number
+  /** Also sees the operator's pages. */
+  readonly admin?: boolean
+  /** Of the wallet that is linked. */
+  readonly privateKey?: string
+  readonly withKey?: boolean
 }
 
 /** Asks the API with an access token; throws unless it is answered with 2xx. */
@@ -17,29 +30,21 @@ interface SignedIn {
   readonly tokens: { readonly access_token: string; readonly api_key: string }
 }
 
-/**
- * A new owner, `<name>@example.com`, who signed in once. `credits`: granted by the operator. `privateKey`: of the wallet
- * that is linked. `admin`: also sees the operator's pages. Each test file makes its own, so that none counts on what another one spends.
- */
+/** A new owner who signed in once. Each test file makes its own, so that none counts on what another one spends. */
 export async function newOwner(
   world: BrowserWorld,
-  {
-    name,
-    credits = 0,
-    admin = false,
-    privateKey,
-  }: { name: string; credits?: number; admin?: boolean; privateKey?: string },
+  { name, credits = 0, admin = false, privateKey, withKey = true }: NewOwner,
 ): Promise<Person> {
   const email = `${name}@example.com`
   const visitor = await world.visitor()
   try {
     const { account, tokens } = await signIn(visitor.context.request, email)
     const ask = asking(world, tokens.access_token)
-    const { api_key: apiKey } = (await ask('/v1/me/api-keys', { name: 'test' })) as { api_key: string }
+    const made = withKey ? ((await ask('/v1/me/api-keys', { name: 'test' })) as { api_key: string }) : undefined
     if (privateKey) await linkWallet(ask, privateKey)
     if (admin) await world.operator('account', 'role', String(account.id), 'admin', '--reason', 'a test')
     if (credits > 0) await world.operator('credits', 'grant', String(account.id), String(credits), '--reason', 'a test')
-    return { accountId: account.id, email, apiKey }
+    return { accountId: account.id, email, apiKey: made?.api_key ?? '' }
   } finally {
     await visitor.context.close()
   }
