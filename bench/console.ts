@@ -50,10 +50,10 @@ try {
   await stop()
 }
 
-/** Sums the usage of the days that were written, as the server would have done in their time. */
+/** Sums the usage of the days that a home page reads, as the server would have done in their time. */
 async function rollUp(url: string): Promise<void> {
   const { db, pool } = openDatabase({ url, connections: 1, statementTimeoutMs: 600_000, onIdleError: () => undefined })
-  await sql`update usage_rolled set rolled_until = date_trunc('day', now()) - interval '91 days'`.execute(db)
+  await sql`update usage_rolled set rolled_until = date_trunc('day', now()) - interval '8 days'`.execute(db)
   await rollUpUsage(db, await closedHour(db))
   await pool.end()
 }
