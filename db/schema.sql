@@ -18,6 +18,7 @@ create type call_outcome as enum ('success', 'failed');
 create type challenge_purpose as enum ('agent_sign_in', 'owner_wallet_binding', 'wallet_linking');
 create type configuration_outcome as enum ('applied', 'unchanged', 'refused');
 create type credential_kind as enum ('api_key', 'session', 'operator');
+create type device_login_status as enum ('pending', 'approved', 'denied', 'completed');
 create type grant_source as enum ('order', 'x402', 'axon', 'promo', 'operator');
 create type hold_flag as enum ('usage_unknown', 'shortfall');
 create type order_status as enum ('pending', 'confirming', 'completed', 'expired', 'review_required');
@@ -509,6 +510,28 @@ create table delegations (
   constraint delegations_agent_account_id_fkey FOREIGN KEY (agent_account_id) REFERENCES accounts(id),
   constraint delegations_owner_account_id_fkey FOREIGN KEY (owner_account_id) REFERENCES accounts(id)
 );
+
+create table device_logins (
+  id bigint generated always as identity not null,
+  device_code_hash bytea not null,
+  user_code text not null,
+  client_name text not null,
+  network text not null,
+  status device_login_status default 'pending'::device_login_status not null,
+  account_id bigint,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  next_poll_at timestamp with time zone default now() not null,
+  interval_seconds smallint not null,
+  polled_too_soon boolean default false not null,
+  constraint device_logins_pkey PRIMARY KEY (id),
+  constraint device_logins_device_code_hash_key UNIQUE (device_code_hash),
+  constraint device_logins_user_code_key UNIQUE (user_code),
+  constraint device_logins_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint device_logins_check CHECK (((status = 'pending'::device_login_status) = (account_id IS NULL))),
+  constraint device_logins_user_code_check CHECK ((user_code ~ '^[BCDFGHJKLMNPQRSTVWXZ]{8}$'::text))
+);
+CREATE INDEX device_logins_expiry ON device_logins USING btree (expires_at);
 
 create table families (
   id bigint not null,
@@ -1292,6 +1315,7 @@ grant select on closed_time to farebox_app;
 grant insert, select on configuration_loads to farebox_app;
 grant select on credit_grants to farebox_app;
 grant delete, insert, select, update on delegations to farebox_app;
+grant delete, insert, select, update on device_logins to farebox_app;
 grant insert, select, update on families to farebox_app;
 grant execute on function account_available_micro(account bigint) to farebox_app;
 grant execute on function account_posted_micro(account bigint) to farebox_app;
@@ -1371,6 +1395,7 @@ grant usage on sequence budgets_id_seq to farebox_app;
 grant usage on sequence configuration_loads_id_seq to farebox_app;
 grant usage on sequence credit_grants_id_seq to farebox_app;
 grant usage on sequence delegations_id_seq to farebox_app;
+grant usage on sequence device_logins_id_seq to farebox_app;
 grant usage on sequence hold_ids to farebox_app;
 grant usage on sequence invitations_id_seq to farebox_app;
 grant usage on sequence outbox_id_seq to farebox_app;

@@ -3,15 +3,13 @@ import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProgramSurroundings } from './app/surroundings.ts'
-import { clientCommands } from './client-program/commands.ts'
+import { clientCommands, isClientCommand } from './client-program/commands.ts'
 import { readTextFile } from './config/read-file.ts'
-import { startDevelopment } from './development/start.ts'
 import { systemClock } from './kernel/clock.ts'
 import { systemRandom } from './kernel/random.ts'
-import { operatorCommands } from './operator/commands.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
-import { servingCommands } from './operator/serving.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
@@ -83,12 +81,21 @@ async function readSecret(): Promise<string> {
 // whoever read our output has left: that is no reason to stop serving
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
-const developmentCommands: AddCommands = (program, around) => {
-  program.commandsGroup('For the operator, on the database:')
-  program
-    .command('dev')
-    .description('start the development economy: PostgreSQL, an owner, an Agent and the server')
-    .action(() => startDevelopment(around))
+/** The operator's commands, with all of the server behind them: read only when one of them may be meant. */
+async function operatorSide(): Promise<AddCommands[]> {
+  const [{ startDevelopment }, { servingCommands }, { operatorCommands }] = await Promise.all([
+    import('./development/start.ts'),
+    import('./operator/serving.ts'),
+    import('./operator/commands.ts'),
+  ])
+  const developmentCommands: AddCommands = (program, around) => {
+    program.commandsGroup('For the operator, on the database:')
+    program
+      .command('dev')
+      .description('start the development economy: PostgreSQL, an owner, an Agent and the server')
+      .action(() => startDevelopment(around))
+  }
+  return [developmentCommands, servingCommands, ...operatorCommands({ readLine, interactive: process.stdin.isTTY })]
 }
 
 const surroundings: ProgramSurroundings = {
@@ -109,16 +116,17 @@ const surroundings: ProgramSurroundings = {
   writeError: (text) => void process.stderr.write(text),
 }
 
-process.exitCode = await runProgram(process.argv.slice(2), surroundings, [
-  developmentCommands,
-  servingCommands,
-  ...operatorCommands({ readLine, interactive: process.stdin.isTTY }),
+const typed = process.argv.slice(2)
+process.exitCode = await runProgram(typed, surroundings, [
+  ...(isClientCommand(typed[0]) ? [] : await operatorSide()),
   clientCommands({
     stdinIsTerminal: process.stdin.isTTY === true,
     stdoutIsTerminal: process.stdout.isTTY === true,
     readLine,
     readSecret,
     readAll: () => textOf(process.stdin),
+    sleep: (ms, signal) =>
+      sleep(ms, undefined, signal ? { signal } : {}).catch((error: unknown) => Promise.reject(signal?.reason ?? error)),
   }),
 ])
 // every socket and timer is closed by now; what a library keeps open must not hold the process

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { clientCommands } from '../src/client-program/commands.ts'
 import type { RawEnvironment } from '../src/config/environment.ts'
 import { readTextFile } from '../src/config/read-file.ts'
@@ -24,6 +25,10 @@ export interface ClientRunOptions {
   readonly person?: boolean
   readonly input?: string
   readonly environment?: RawEnvironment
+  /** Sees what is written while the command runs, as a person does. */
+  readonly watch?: (text: string) => void
+  /** True: waits are cut short, where it is a person who is waited for. */
+  readonly hurried?: boolean
 }
 
 /** The program's commands for users with captured output, in an empty home of its own. */
@@ -40,7 +45,7 @@ export function openClientTerminal(server: string): {
     home,
     said: () => said,
     close: () => rmSync(home, { recursive: true, force: true }),
-    async run(args, { terminal = false, person = terminal, input = '', environment = {} } = {}) {
+    async run(args, { terminal = false, person = terminal, input = '', environment = {}, watch, hurried } = {}) {
       let out = ''
       let err = ''
       const around = {
@@ -59,9 +64,11 @@ export function openClientTerminal(server: string): {
         written: async () => undefined,
         write(text: string) {
           out += text
+          watch?.(text)
         },
         writeError(text: string) {
           err += text
+          watch?.(text)
         },
       }
       const commands = clientCommands({
@@ -70,6 +77,7 @@ export function openClientTerminal(server: string): {
         readLine: async () => input,
         readSecret: async () => input,
         readAll: async () => input,
+        sleep: (ms, signal) => setTimeout(hurried ? 50 : ms, undefined, signal ? { signal } : {}),
       })
       const exitCode = await runProgram(args, around, [commands])
       said += out + err

@@ -252,6 +252,7 @@ test('whatever looks like a secret is scrubbed from every line of the log', () =
     webhook: `whsec_${randomBytes(32).toString('base64')}`,
     invitation: PLANTED.invitation,
     delegation: `dlg_${randomBytes(32).toString('base64url')}`,
+    device: `dvc_${randomBytes(32).toString('base64url')}`,
     token: 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl',
     privateKey: `0x${randomBytes(32).toString('hex')}`,
   }

@@ -17,6 +17,7 @@ export const pages = {
   '/console/agents': lazyRouteComponent(() => import('./pages/agents/agents.tsx'), 'Agents'),
   '/console/wallets': lazyRouteComponent(() => import('./pages/wallets.tsx'), 'OwnerWallets'),
   '/console/sessions': lazyRouteComponent(() => import('./pages/sessions.tsx'), 'Sessions'),
+  '/console/device': lazyRouteComponent(() => import('./pages/device.tsx'), 'Device'),
   '/console/keys': lazyRouteComponent(() => import('./pages/keys/keys.tsx'), 'Keys'),
   '/console/webhooks': lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
   '/console/account': lazyRouteComponent(() => import('./pages/account.tsx'), 'AccountPage'),

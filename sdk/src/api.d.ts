@@ -135,6 +135,97 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/auth/device": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a program's login as an owner: shows a code, which the owner approves in the console.
+         * @description Good for 10 minutes, once. Show user_code and verification_uri; keep device_code to yourself.
+         */
+        post: operations["postAuthDevice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/device/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask whether a program's login was approved; answers with its tokens, once.
+         * @description Ask again after `interval` seconds while the answer is authorization_pending, after 5 more on slow_down, and as Retry-After says; every other refusal is for good.
+         */
+        post: operations["postAuthDeviceToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/device/{user_code}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** See which program asks to be logged in as this owner. */
+        get: operations["getAuthDeviceByUserCode"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/device/{user_code}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let the program that shows this code act as this owner, in a session of its own. */
+        post: operations["postAuthDeviceByUserCodeApprove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/auth/device/{user_code}/deny": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Refuse the program that shows this code. An approval can be taken back so until the program has its tokens. */
+        post: operations["postAuthDeviceByUserCodeDeny"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/auth/refresh": {
         parameters: {
             query?: never;
@@ -1920,7 +2011,7 @@ export interface components {
             /** @enum {string} */
             type: "api_error" | "authentication_error" | "conflict_error" | "invalid_request_error" | "method_not_allowed_error" | "not_found_error" | "payment_required_error" | "permission_error" | "rate_limit_error" | "upstream_error";
             /** @enum {string} */
-            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "invalid_payment" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "admin_required" | "own_account" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "payer_of_another_account" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "payment_required" | "payment_rejected" | "not_found" | "account_not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "settlement_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "payment_not_found" | "attempt_not_found" | "webhook_not_found" | "webhook_delivery_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "account_status_conflict" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "too_many_webhooks" | "webhook_disabled" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "payment_conflict" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "topup_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
+            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "invalid_payment" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "authorization_pending" | "slow_down" | "access_denied" | "expired_token" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "admin_required" | "own_account" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "payer_of_another_account" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "payment_required" | "payment_rejected" | "not_found" | "account_not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "settlement_not_found" | "api_key_not_found" | "identity_provider_not_found" | "session_not_found" | "device_login_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "payment_not_found" | "attempt_not_found" | "webhook_not_found" | "webhook_delivery_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "device_login_decided" | "account_status_conflict" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "too_many_webhooks" | "webhook_disabled" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "payment_conflict" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "topup_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
             request_id: string;
             /** @description Of `insufficient_credits`, while an asset can be paid with: what the missing Credits cost. The one member that is no string; its own are. Pay with an order (`POST /v1/payments/orders`): it is no x402 offer, and a bare transfer waits for the operator. */
             payment?: {
@@ -2806,6 +2897,779 @@ export interface operations {
             };
             /** @description `body_too_large`: Body too large */
             413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAuthDevice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description What the owner is shown, such as "farebox on build-7" */
+                    client_name?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description A secret: for POST /v1/auth/device/token and nobody else */
+                        device_code: string;
+                        /** @description For a person to compare or type */
+                        user_code: string;
+                        /** @description Where the owner types the code */
+                        verification_uri: string;
+                        /** @description The same with the code in it: for a link or QR code */
+                        verification_uri_complete: string;
+                        /** @description Seconds */
+                        expires_in: number;
+                        /** @description Seconds to wait between two questions */
+                        interval: number;
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAuthDeviceToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    device_code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        account: {
+                            /** @description Account id */
+                            id: number;
+                            /** @enum {unknown} */
+                            account_type: "owner" | "agent";
+                            /** @enum {unknown} */
+                            status: "active" | "banned" | "deactivated";
+                            /** @enum {unknown} */
+                            role: "user" | "admin";
+                            /** @description EIP-55 checksummed; "" when there is none */
+                            wallet_address: string;
+                            /** @description "" when there is none */
+                            email: string;
+                            label?: string;
+                            /** @description The owner, when this is an owned Agent */
+                            owner_account_id?: number;
+                            /** @enum {unknown} */
+                            billing_mode?: "self_only" | "self_then_owner" | "owner_only";
+                            /** Format: date-time */
+                            created_at: string;
+                        };
+                        tokens: {
+                            /** @description Send it as Authorization: Bearer */
+                            access_token: string;
+                            /** @description Exchange it once for new tokens: POST /v1/auth/refresh. "" for a page that sent x-farebox-session: cookie, whose browser keeps it */
+                            refresh_token: string;
+                            /** @description The account's first API key, in the one answer that made it; else "" */
+                            api_key: string;
+                            /** @description Seconds that the access token lives */
+                            expires_in: number;
+                            /** @constant */
+                            token_type: "Bearer";
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `authorization_pending`: Authorization pending
+             *
+             *     `slow_down`: Slow down
+             *
+             *     `access_denied`: Access denied
+             *
+             *     `expired_token`: Device code expired
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAuthDeviceByUserCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description In any case, with or without its dash */
+                user_code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description Such as BCDF-GHJK: the program shows the same */
+                            user_code: string;
+                            /** @description What the program calls itself; anybody can call theirs so */
+                            client_name: string;
+                            /** @description Where it asked from: the address without its last part */
+                            network: string;
+                            /**
+                             * @description completed: the program has its tokens
+                             * @enum {unknown}
+                             */
+                            status: "pending" | "approved" | "denied" | "completed";
+                            /** Format: date-time */
+                            created_at: string;
+                            /** Format: date-time */
+                            expires_at: string;
+                        };
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `owner_account_required`: Owner account required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `device_login_not_found`: Device login not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAuthDeviceByUserCodeApprove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description In any case, with or without its dash */
+                user_code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description Such as BCDF-GHJK: the program shows the same */
+                            user_code: string;
+                            /** @description What the program calls itself; anybody can call theirs so */
+                            client_name: string;
+                            /** @description Where it asked from: the address without its last part */
+                            network: string;
+                            /**
+                             * @description completed: the program has its tokens
+                             * @enum {unknown}
+                             */
+                            status: "pending" | "approved" | "denied" | "completed";
+                            /** Format: date-time */
+                            created_at: string;
+                            /** Format: date-time */
+                            expires_at: string;
+                        };
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `owner_account_required`: Owner account required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `device_login_not_found`: Device login not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `device_login_decided`: Device login decided */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAuthDeviceByUserCodeDeny: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description In any case, with or without its dash */
+                user_code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description Such as BCDF-GHJK: the program shows the same */
+                            user_code: string;
+                            /** @description What the program calls itself; anybody can call theirs so */
+                            client_name: string;
+                            /** @description Where it asked from: the address without its last part */
+                            network: string;
+                            /**
+                             * @description completed: the program has its tokens
+                             * @enum {unknown}
+                             */
+                            status: "pending" | "approved" | "denied" | "completed";
+                            /** Format: date-time */
+                            created_at: string;
+                            /** Format: date-time */
+                            expires_at: string;
+                        };
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `owner_account_required`: Owner account required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `device_login_not_found`: Device login not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `device_login_decided`: Device login decided */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     [name: string]: unknown;

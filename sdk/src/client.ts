@@ -9,7 +9,7 @@ import { resume, type SignedPayment, type TopUp, type TopUpRequest, type TypedDa
 
 /** Who the client is: a wallet, an API key, a session kept in a store, or nobody yet. Never put a key into a browser. */
 export interface FareboxOptions extends TransportOptions {
-  /** Is used for all that takes a key. */
+  /** Is used for all that takes a key; what takes a session is sent in one where there is a wallet, too. */
   readonly apiKey?: string
   /** Signs in when it is needed, and again when the session is over; pays by x402. An account of viem is one. */
   readonly wallet?: Signer & TypedDataSigner
@@ -38,7 +38,7 @@ export function createFarebox(options: FareboxOptions): Farebox {
   const { apiKey, tokens, wallet } = options
   const transport = createTransport(options)
   const auth = createSession(transport, tokens, wallet)
-  const requests = createRequests(transport, auth, apiKey)
+  const requests = createRequests(transport, auth, { apiKey, canSignIn: wallet !== undefined })
   return {
     auth,
     credits: createCredits(requests),

@@ -1,6 +1,7 @@
 export type { Chat, ChatAnswer, ChatBody, ChatOptions, ChatPart, ChatUsage } from './chat.ts'
 export { createFarebox, type Farebox, type FareboxOptions } from './client.ts'
 export type { AppliedRefund, CallRecord, Credits, Movement, Period, Refund, SettlementItem } from './credits.ts'
+export type { DeviceCode, DeviceLogin } from './device-login.ts'
 export {
   AuthenticationError,
   ConflictError,

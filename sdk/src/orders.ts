@@ -1,4 +1,5 @@
 import { ConflictError, FareboxError } from './errors.ts'
+import { followed } from './following.ts'
 import type { Answer, Requests } from './requests.ts'
 
 /** A wallet order as the server tells it (spec 2.2). */
@@ -43,7 +44,7 @@ export interface Orders {
    * before `send` was asked, nothing was sent: make another order.
    */
   pay(order: Order, send: SendTransfer): Promise<Order>
-  /** Waits until the order is completed, expired or under review. */
+  /** Waits until the order is completed, expired or under review, over restarts of the server, too. */
   wait(id: string, options?: { readonly signal?: AbortSignal }): Promise<Order>
 }
 
@@ -100,13 +101,16 @@ export function createOrders({ json, session, transport }: Requests): Orders {
         return read(order.id)
       }
     },
-    async wait(id, { signal } = {}) {
-      for (;;) {
-        const order = await read(id, signal)
-        if (order.status !== 'pending' && order.status !== 'confirming') return order
-        await transport.sleep(POLL_MS, signal)
-      }
-    },
+    wait: (id, { signal } = {}) =>
+      followed(
+        transport,
+        {
+          read: () => read(id, signal),
+          isOver: ({ status }) => status !== 'pending' && status !== 'confirming',
+          paceMs: () => POLL_MS,
+        },
+        signal,
+      ),
   }
 }
 

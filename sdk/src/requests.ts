@@ -1,5 +1,5 @@
 import type { paths } from './api.d.ts'
-import { AuthenticationError } from './errors.ts'
+import { AuthenticationError, PermissionError } from './errors.ts'
 import type { Session } from './session.ts'
 import type { ApiRequest, Transport } from './transport.ts'
 
@@ -52,8 +52,15 @@ export interface Requests {
   readonly call: Call
 }
 
-/** Joins transport and credentials: the API key where there is one, else the session. */
-export function createRequests(transport: Transport, session: Session, apiKey: string | undefined): Requests {
+/**
+ * Joins transport and credentials: the API key where there is one, else the session. What takes a session and no key is
+ * sent again in a session where `canSignIn`: it was refused, so it did nothing.
+ */
+export function createRequests(
+  transport: Transport,
+  session: Session,
+  { apiKey, canSignIn }: { readonly apiKey: string | undefined; readonly canSignIn: boolean },
+): Requests {
   async function bySession<T>(send: (token: string) => Promise<T>): Promise<T> {
     const token = await session.accessToken()
     try {
@@ -63,8 +70,16 @@ export function createRequests(transport: Transport, session: Session, apiKey: s
       return send(await session.renew(token))
     }
   }
-  const authorized = <T>(send: (token: string) => Promise<T>): Promise<T> =>
-    apiKey === undefined ? bySession(send) : send(apiKey)
+  async function authorized<T>(send: (token: string) => Promise<T>): Promise<T> {
+    if (apiKey === undefined) return bySession(send)
+    try {
+      return await send(apiKey)
+    } catch (error) {
+      const takesSession = error instanceof PermissionError && error.code === 'access_token_required'
+      if (takesSession && canSignIn) return bySession(send)
+      throw error
+    }
+  }
   const json = <T>(request: ApiRequest): Promise<T> => authorized((token) => transport.json<T>(request, token))
   return {
     transport,

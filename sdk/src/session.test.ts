@@ -127,3 +127,42 @@ test('signing out forgets the tokens only when the server has confirmed, or they
   await farebox.auth.signOut()
   expect(await tokens.read()).toBeUndefined()
 })
+
+test('processes that share a store with a lock make one refresh, however many need it at once', async () => {
+  const kept = await storeWith(expired)
+  let turn: Promise<unknown> = Promise.resolve()
+  const tokens = {
+    ...kept,
+    exclusively<T>(work: () => Promise<T>): Promise<T> {
+      const mine = turn.then(work)
+      turn = mine.catch(() => undefined)
+      return mine
+    },
+  }
+  const answer = rotating()
+  const clients = Array.from({ length: 8 }, () => scripted(answer, { tokens }))
+  await Promise.all(clients.map(({ farebox }) => farebox.credits.balance()))
+  expect(clients.map(({ sent }) => timesOf(sent, '/v1/auth/refresh')).reduce((sum, times) => sum + times, 0)).toBe(1)
+})
+
+test('with a key and a wallet, what takes a session is sent in one, and all else with the key', async () => {
+  const answer = rotating()
+  const reply = (request: SentRequest): Reply => {
+    if (request.headers.get('authorization') !== 'Bearer key') return answer(request)
+    return request.path === '/v1/me/api-keys' ? refusal(403, 'access_token_required') : { status: 200 }
+  }
+  const both = scripted(reply, { apiKey: 'key', wallet })
+  await both.farebox.credits.balance()
+  await both.farebox.request('POST', '/v1/me/api-keys', { body: {} })
+  expect(both.sent.map(({ path }) => path)).toEqual([
+    '/v1/credits/balance',
+    '/v1/me/api-keys',
+    '/v1/auth/challenge',
+    '/v1/auth/verify',
+    '/v1/me/api-keys',
+  ])
+  const keyOnly = scripted(reply, { apiKey: 'key', tokens: await storeWith(expired) })
+  await expect(keyOnly.farebox.request('POST', '/v1/me/api-keys', { body: {} })).rejects.toMatchObject({
+    code: 'access_token_required',
+  })
+})

@@ -1,4 +1,5 @@
 import type { paths } from './api.d.ts'
+import { approvedByOwner, type DeviceLogin } from './device-login.ts'
 import { AuthenticationError } from './errors.ts'
 import type { Transport } from './transport.ts'
 
@@ -20,6 +21,11 @@ export interface Tokens {
 export interface TokenStore {
   read(): Promise<Tokens | undefined>
   write(tokens: Tokens | undefined): Promise<void>
+  /**
+   * Runs one such piece of work at a time over all processes that share the store: a lock, such as a file's. Without
+   * one, of processes that refresh at the same moment one goes on and the others may have to sign in again.
+   */
+  exclusively?<T>(work: () => Promise<T>): Promise<T>
 }
 
 type SignedIn = paths['/v1/auth/verify']['post']['responses'][200]['content']['application/json']
@@ -38,6 +44,8 @@ export interface Session {
    * Agent account. `apiKey` is the account's first key, shown this once, else "".
    */
   signIn(signer?: Signer): Promise<{ readonly account: Account; readonly apiKey: string }>
+  /** Has an owner approve this program in the console, and begins a session as that owner. Rejects with `access_denied` or `expired_token` in `code`. */
+  signInByDevice(login: DeviceLogin): Promise<{ readonly account: Account }>
   /** Ends the session on the server; the tokens are forgotten once it has confirmed, or says that they are worth nothing. */
   signOut(): Promise<void>
 }
@@ -52,7 +60,8 @@ export function createSession(transport: Transport, store: TokenStore = memorySt
   // refreshes and sign-ins run one after the other: a refresh token can be exchanged once
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = turn.then(work, work)
+    const alone = () => (store.exclusively ? store.exclusively(work) : work())
+    const mine = turn.then(alone, alone)
     turn = mine.catch(() => undefined)
     return mine
   }
@@ -110,6 +119,12 @@ export function createSession(transport: Transport, store: TokenStore = memorySt
         await keep(answer)
         return { account: answer.account, apiKey: answer.tokens.api_key }
       }),
+    async signInByDevice(login) {
+      // a person takes minutes: nobody waits in line meanwhile
+      const answer = await approvedByOwner(transport, login)
+      await inTurn(() => keep(answer))
+      return { account: answer.account }
+    },
     signOut: () =>
       inTurn(async () => {
         const tokens = await store.read()

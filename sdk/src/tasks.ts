@@ -1,3 +1,4 @@
+import { followed } from './following.ts'
 import type { Answer, Requests } from './requests.ts'
 
 /** A task as the server tells it (spec 2.10, with the fields of its end). */
@@ -41,7 +42,7 @@ export interface Tasks {
   /** Begins a film. */
   video(body: MediaBody, options?: TaskOptions): Promise<Pick<Task, 'task_id' | 'state'>>
   read(taskId: string): Promise<Task>
-  /** Waits for the end, asking as often as the server recommends. A task that failed is an answer, not an error. */
+  /** Waits for the end, asking as often as the server recommends, over its restarts, too. A task that failed is an answer, not an error. */
   wait(
     taskId: string,
     options?: { readonly signal?: AbortSignal; readonly onProgress?: (task: Task) => void },
@@ -68,13 +69,19 @@ export function createTasks({ json, transport }: Requests): Tasks {
     video: (body, options) => begin('/v1/videos/generations', body, options),
     read: (taskId) => read(taskId),
     cancel: (taskId) => json<Task>({ method: 'POST', path: `${path(taskId)}/cancel`, body: {}, repeatable: true }),
-    async wait(taskId, { signal, onProgress } = {}) {
-      for (;;) {
-        const task = await read(taskId, signal)
-        onProgress?.(task)
-        if (OVER.has(task.state)) return task
-        await transport.sleep(Math.max(task.recommended_poll_interval_ms, POLL_MS_LEAST), signal)
-      }
-    },
+    wait: (taskId, { signal, onProgress } = {}) =>
+      followed(
+        transport,
+        {
+          async read() {
+            const task = await read(taskId, signal)
+            onProgress?.(task)
+            return task
+          },
+          isOver: ({ state }) => OVER.has(state),
+          paceMs: (task) => Math.max(task.recommended_poll_interval_ms, POLL_MS_LEAST),
+        },
+        signal,
+      ),
   }
 }

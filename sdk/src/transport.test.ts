@@ -162,3 +162,10 @@ test('a stream may take its time, and one that falls silent is cut', async () =>
   await expect(reading).rejects.toMatchObject({ name: 'UnavailableError', message: expect.stringMatching(/was cut/) })
   expect(texts).toEqual(['a', 'a'])
 })
+
+test('a server that lets ask again at once is asked with a pause, and not for ever', async () => {
+  const busy = refusal(409, 'request_in_progress', { 'retry-after': '0' })
+  const { farebox, sleptMs } = scripted(() => busy, { apiKey, timeoutMs: 1_000 })
+  await expect(farebox.chat(body)).rejects.toMatchObject({ code: 'request_in_progress' })
+  expect(sleptMs).toEqual(Array.from({ length: 20 }, () => 50))
+})

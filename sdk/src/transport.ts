@@ -53,6 +53,8 @@ export interface Transport {
 const TIMEOUT_MS = 60_000
 const TRIES = 3
 const FIRST_WAIT_MS = 300
+/** A server that lets ask again at once is not asked without a pause. */
+const LEAST_WAIT_MS = 50
 /** Who is asked to wait longer than this hears of it instead. */
 const LONGEST_WAIT_MS = 60_000
 
@@ -85,7 +87,7 @@ export function createTransport(options: TransportOptions): Transport {
         return await work()
       } catch (error) {
         if (!repeatable || !(error instanceof FareboxError)) throw error
-        const waitMs = error.retryAfterMs ?? FIRST_WAIT_MS * 2 ** (attempt - 1)
+        const waitMs = Math.max(error.retryAfterMs ?? FIRST_WAIT_MS * 2 ** (attempt - 1), LEAST_WAIT_MS)
         // an earlier try of the same call is still at work: its answer is the one to wait for
         const isRunning = error.code === 'request_in_progress' && waitedMs < timeoutMs
         if (!(isRunning || (attempt < tries && mayPass(error))) || waitMs > LONGEST_WAIT_MS) throw error

@@ -18,6 +18,8 @@ test('what the reference library signs is believed, whatever carries its headers
   const event = { id: 'evt_1', type: 'order.completed', timestamp: '2026-06-01T11:59:59Z', data: { id: 'ü' } }
   expect(await verifyWebhook({ body, headers: headers(), secret, nowMs })).toEqual(event)
   expect(await verifyWebhook({ body, headers: new Headers(headers()), secret, nowMs })).toEqual(event)
+  const asSent = Object.fromEntries(Object.entries(headers()).map(([name, value]) => [name.toUpperCase(), value]))
+  expect(await verifyWebhook({ body, headers: { ...asSent, ':path': '/hooks' }, secret, nowMs })).toEqual(event)
 })
 
 test('one signature of several is enough, so that a secret can be rotated', async () => {

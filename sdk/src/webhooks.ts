@@ -32,8 +32,7 @@ const TOLERANCE_SECONDS = 5 * 60
  * both: either is enough. Rejects with WebhookNotAuthentic; with a TypeError when the secret is none.
  */
 export async function verifyWebhook({ body, headers, secret, nowMs = Date.now() }: Delivery): Promise<WebhookEvent> {
-  const header = (name: string): string =>
-    String((headers instanceof Headers ? headers.get(name) : headers[name]) ?? '')
+  const header = (name: string): string => String(headerOf(headers, name) ?? '')
   const [id, timestamp] = [header('webhook-id'), header('webhook-timestamp')]
   const age = Math.abs(nowMs / 1000 - (/^\d+$/.test(timestamp) ? Number(timestamp) : Number.NaN))
   if (id === '' || !(age <= TOLERANCE_SECONDS)) throw new WebhookNotAuthentic('The delivery has no id, or is too old.')
@@ -48,6 +47,12 @@ export async function verifyWebhook({ body, headers, secret, nowMs = Date.now() 
       return { ...(JSON.parse(body) as Omit<WebhookEvent, 'id'>), id }
   }
   throw new WebhookNotAuthentic('No signature of the delivery is by this secret.')
+}
+
+/** Some hosts of functions keep the names as they were sent, and the Headers of some libraries are not the global ones. */
+function headerOf(headers: Delivery['headers'], name: string): unknown {
+  if (typeof headers.get === 'function') return headers.get(name)
+  return Object.entries(headers).find(([given]) => given.toLowerCase() === name)?.[1]
 }
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {

@@ -5,7 +5,7 @@ export type { Logger }
 
 /** Shapes of secrets, scrubbed from every line as the last step: keys, webhook secrets, invitations, tokens, private keys, secrets in addresses. */
 const secretShapes =
-  /fbx_[0-9A-Za-z]{8,}|\bwhsec_[0-9A-Za-z+/=_-]{8,}|\b(?:inv|dlg)_[0-9A-Za-z_-]{8,}|\bsk-[0-9A-Za-z_-]{8,}|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_.-]+|\b(?:0x)?[0-9a-fA-F]{64}\b|((?:key|token|secret|password|apikey)=)[^&\s"\\]+|(:\/\/[^:/\s"]*:)[^@\s"]+(?=@)/g
+  /fbx_[0-9A-Za-z]{8,}|\bwhsec_[0-9A-Za-z+/=_-]{8,}|\b(?:inv|dlg|dvc)_[0-9A-Za-z_-]{8,}|\bsk-[0-9A-Za-z_-]{8,}|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_.-]+|\b(?:0x)?[0-9a-fA-F]{64}\b|((?:key|token|secret|password|apikey)=)[^&\s"\\]+|(:\/\/[^:/\s"]*:)[^@\s"]+(?=@)/g
 
 /** One log line without anything that looks like a secret. */
 export function scrubbed(line: string): string {

@@ -12,6 +12,7 @@ import { docsRoutes } from '../docs/routes.ts'
 import type { Route } from '../http/route.ts'
 import { accountRoutes } from '../identity/accounts/routes.ts'
 import { agentSignInRoutes } from '../identity/agent-sign-in/routes.ts'
+import { deviceRoutes } from '../identity/devices/routes.ts'
 import { invitationHash } from '../identity/invitations/code.ts'
 import { consumeInvitation } from '../identity/invitations/service.ts'
 import { keyRoutes } from '../identity/keys/routes.ts'
@@ -61,7 +62,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
       firstKey: firstKeyMaker(keys),
       signInGuard: core.limits.signInGuard,
     }),
-    ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions: sessionOpener(sessions) }),
+    ...ownerRoutes(core, publicUrl),
     ...sessionRoutes({ ...sessions, publicUrl }),
     ...accountRoutes(core),
     ...keyRoutes(keys),
@@ -150,6 +151,27 @@ function capabilitiesAndTools(
   ]
 }
 
+/** How owners sign in, and let programs act for them. */
+function ownerRoutes(core: Core, publicUrl: () => string): readonly Route[] {
+  const { db, tokens, limits, around } = core
+  const sessions = sessionOpener({ random: around.random, tokens })
+  return [
+    ...ownerSignInRoutes({ ...ownerSignIn(core, publicUrl), sessions }),
+    ...deviceRoutes({
+      db,
+      random: around.random,
+      sessions,
+      guessGuard: limits.guessGuard,
+      consoleUrl: consoleUrl(core, publicUrl),
+    }),
+  ]
+}
+
+const consoleUrl =
+  ({ around }: Pick<Core, 'around'>, publicUrl: () => string) =>
+  (): string =>
+    around.config.oidc.consoleUrl ?? `${publicUrl()}/console`
+
 function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): Omit<OwnerRoutesDeps, 'sessions'> {
   const {
     config: { oidc },
@@ -173,6 +195,6 @@ function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): 
     onTrouble,
     requireInvitation: oidc.requireInvitation,
     supportContact: oidc.supportContact,
-    consoleUrl: () => oidc.consoleUrl ?? `${publicUrl()}/console`,
+    consoleUrl: consoleUrl({ around }, publicUrl),
   }
 }

@@ -1,6 +1,7 @@
 import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
 import { closedHour, rollUpUsage } from '../billing/usage/roll-up/service.ts'
 import type { Database } from '../db/database.ts'
+import { prune as pruneDeviceLogins } from '../identity/devices/store.ts'
 import { auditLedger, auditRecent } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -74,6 +75,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   every(everyMs.expiry, 'sweeping expired Credits', () => expireCredits(deps.db))
   every(everyMs.usage, 'summing the usage of closed hours', async () => rollUpUsage(deps.db, await closedHour(deps.db)))
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
+  every(everyMs.prune, 'forgetting lapsed logins of programs', () => pruneDeviceLogins(deps.db))
   every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
   every(everyMs.results, 'forgetting what old tasks were asked for', deps.forgetOldRequests)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)

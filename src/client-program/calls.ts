@@ -1,6 +1,6 @@
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import type { CallRecord } from '../../sdk/src/index.ts'
-import { parseId, parseLimit } from '../terminal/options.ts'
+import { parseId, parseLimit, parseMoment } from '../terminal/options.ts'
 import { fields, table } from '../terminal/output.ts'
 import { asUser } from './client.ts'
 import { credits, creditsOrDash, moment } from './form.ts'
@@ -25,8 +25,8 @@ export const callsCommands: AddClientCommands = (program, here) => {
       .option('--limit <n>', 'how many, at most 100', parseLimit, 20)
       .option('--model <id>', 'of this model only')
       .addOption(new Option('--status <status>', 'with this status only').choices(STATUSES))
-      .option('--from <time>', 'since this time, in RFC 3339')
-      .option('--to <time>', 'before this time, in RFC 3339'),
+      .option('--from <time>', 'since this day or time, such as 2027-01-31', parseMoment)
+      .option('--to <time>', 'before this day or time', parseMoment),
   ).action((options: CallsOptions) => list(here, options))
   withOutput(
     calls
@@ -39,14 +39,14 @@ export const callsCommands: AddClientCommands = (program, here) => {
       .command('usage')
       .description('sum up Credits, calls, errors and tokens')
       .option('--by <dimensions>', `any of ${DIMENSIONS.join(', ')}, joined by commas`, parseDimensions, 'day')
-      .option('--from <time>', 'since this time, in RFC 3339')
-      .option('--to <time>', 'before this time, in RFC 3339'),
+      .option('--from <time>', 'since this day or time, such as 2027-01-31', parseMoment)
+      .option('--to <time>', 'before this day or time', parseMoment),
   ).action((options: UsageOptions) => usage(here, options))
 }
 
 interface Period {
-  readonly from?: string
-  readonly to?: string
+  readonly from?: Date
+  readonly to?: Date
 }
 
 interface CallsOptions extends OutputOptions, Period {
@@ -66,9 +66,9 @@ function parseDimensions(text: string): string {
   return asked.join(',')
 }
 
-const periodOf = ({ from, to }: Period): Period => ({
-  ...(from === undefined ? {} : { from }),
-  ...(to === undefined ? {} : { to }),
+const periodOf = ({ from, to }: Period): { from?: string; to?: string } => ({
+  ...(from === undefined ? {} : { from: from.toISOString() }),
+  ...(to === undefined ? {} : { to: to.toISOString() }),
 })
 
 async function list(here: ClientSurroundings, options: CallsOptions): Promise<void> {

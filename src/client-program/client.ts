@@ -7,8 +7,6 @@ import type { ClientSurroundings } from './surroundings.ts'
 
 /** Where `npm start` serves. */
 const DEVELOPMENT_SERVER = 'http://127.0.0.1:8787'
-/** A session younger than this needs no renewal. The SDK renews at the same age. */
-const EARLY_MS = 60_000
 
 /** A server, and who the user is there. */
 export interface Connection {
@@ -44,12 +42,14 @@ export function connect(here: ClientSurroundings, options: ConnectionOptions = {
     client: createFarebox({
       baseUrl: server,
       now: () => here.clock.now().getTime(),
+      sleep: here.sleep,
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
       ...(options.wallet === undefined ? {} : { wallet: options.wallet }),
       ...(login?.apiKey === undefined ? {} : { apiKey: login.apiKey }),
       tokens: {
         read: async () => file.login(server)?.tokens,
-        write: async (tokens: Tokens | undefined) => file.keepLogin(server, tokens && { tokens }),
+        write: (tokens: Tokens | undefined) => file.keepLogin(server, tokens && { tokens }),
+        exclusively: file.inTurn,
       },
     }),
   }
@@ -71,12 +71,7 @@ export async function asUser<T>(
       exitCodes.auth,
       `You are not logged in at ${connection.server}. Run \`farebox login\`, or set FAREBOX_API_KEY; FAREBOX_BASE_URL names another server.`,
     )
-  return withProgress(here, what, () =>
-    explained(connection, async () => {
-      await renewed(here, connection)
-      return work(connection)
-    }),
-  )
+  return withProgress(here, what, () => explained(connection, () => work(connection)))
 }
 
 /** Runs `work`; what the server refuses ends the program with what to do next. */
@@ -86,12 +81,6 @@ export async function explained<T>({ server }: Pick<Connection, 'server'>, work:
   } catch (error) {
     throw faultOf(error, server)
   }
-}
-
-/** Renews a session that ends soon, one process at a time: commands that run side by side share one refresh. */
-async function renewed(here: ClientSurroundings, { file, server, client, credential }: Connection): Promise<void> {
-  const isOld = () => (file.login(server)?.tokens?.expiresAt ?? 0) - EARLY_MS < here.clock.now().getTime()
-  if (credential === 'session' && isOld()) await file.inTurn(() => client.auth.accessToken())
 }
 
 function serverFrom(text: string): string {

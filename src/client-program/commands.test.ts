@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { generatePrivateKey } from 'viem/accounts'
@@ -11,6 +11,9 @@ import { ledgerFixture } from '../../test/ledger-fixture.ts'
 let server: DevelopmentServer
 let agent: ReturnType<typeof openClientTerminal>
 let owner: ReturnType<typeof openClientTerminal>
+/** The access token of the owner's browser. */
+let browserToken: string
+const ESCAPE = '\u001b'
 const STRANGER_KEY = generatePrivateKey()
 
 beforeAll(async () => {
@@ -19,11 +22,8 @@ beforeAll(async () => {
   owner = openClientTerminal(server.url)
   write(agent.home, 'agent.key', server.development.agent.private_key)
   write(agent.home, 'stranger.key', STRANGER_KEY)
-  // an owner's session begins in a browser: here it is a login whose access token is over
-  const { refresh_token: refreshToken } = JSON.parse(JSON.stringify(server.development.owner)) as Record<string, string>
-  const login = { tokens: { accessToken: 'over', refreshToken, expiresAt: 0 } }
-  mkdirSync(join(owner.home, '.config/farebox'), { recursive: true })
-  write(owner.home, '.config/farebox/credentials.json', JSON.stringify({ servers: { [server.url]: login } }))
+  const { refresh_token } = JSON.parse(JSON.stringify(server.development.owner)) as Record<string, string>
+  browserToken = (await post('/v1/auth/refresh', { refresh_token })).tokens.access_token
 })
 
 afterAll(async () => {
@@ -31,6 +31,21 @@ afterAll(async () => {
   owner?.close()
   await server?.stop()
 })
+
+/** Asks the server as a page does. */
+async function post(path: string, body: object, token?: string) {
+  const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) }
+  const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+  return (await response.json()) as { tokens: { access_token: string } }
+}
+
+/** A person who reads the code of a login and decides it in the console. */
+const deciding =
+  (decision: 'approve' | 'deny') =>
+  (said: string): void => {
+    const code = /[B-Z]{4}-[B-Z]{4}/.exec(said)?.[0]
+    if (code) void post(`/v1/auth/device/${code}/${decision}`, {}, browserToken)
+  }
 
 const write = (folder: string, name: string, text: string): void =>
   writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 })
@@ -72,6 +87,8 @@ const journey: ReadonlyArray<readonly [who: 'agent' | 'owner', typed: string]> =
   ['agent', 'agents'],
   ['agent', 'logout'],
   ['agent', 'logout'],
+  ['owner', 'login'],
+  ['owner', 'login # and is refused'],
   ['owner', 'whoami'],
   ['owner', 'agents'],
   ['owner', 'agents link #wallet --label scraper --billing-mode owner_only --daily 1 --per-call 0.5'],
@@ -113,8 +130,12 @@ async function travelled(form: 'terminal' | 'pipe'): Promise<string> {
     for (const [name, id] of Object.entries(names))
       if (line.includes(`#${name}`)) line = line.replaceAll(`#${name}`, await id())
     // a person who is asked says no
-    const options: ClientRunOptions = { terminal: form === 'terminal', input: 'n' }
-    const { exitCode, out, err } = await terminal.run(line.split(' '), options)
+    const options: ClientRunOptions = {
+      terminal: form === 'terminal',
+      input: 'n',
+      ...(typed.startsWith('login') ? { hurried: true, watch: deciding(typed === 'login' ? 'approve' : 'deny') } : {}),
+    }
+    const { exitCode, out, err } = await terminal.run(line.replace(/ #.*/, '').split(' '), options)
     const said =
       out +
       err
@@ -131,10 +152,13 @@ const masked = (text: string, home: string): string =>
   text
     .replaceAll(home, '~')
     .replaceAll(server.url, '<server>')
+    .replace(/[B-Z]{4}-[B-Z]{4}/g, '<code>')
+    .replace(new RegExp(`(^! ${ESCAPE}.*\n)+`, 'gm'), '! <QR code>\n')
     .replace(/fbx_\w{4}…\w{4}/g, '<short key>')
     .replace(/fbx_\w+/g, '<secret>')
     .replace(/0x[0-9a-f]{64}/gi, '<transaction>')
     .replace(/0x[0-9a-f]{40}/gi, '<address>')
+    .replace(/("id":)\d+/g, '$1<number>')
     .replace(/\b(req|task)_\w+/g, '<$1>')
     .replace(/chatcmpl-[\w-]+/g, '<chat>')
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uuid>')
@@ -174,7 +198,8 @@ test('exit codes: usage 2, login 3, Credits 4, conflict 5, review 6, unavailable
   expect(await code('calls show 9007199254740991', withKey)).toBe(1)
   expect(await code('balance --nonsense')).toBe(2)
   expect(await code('chat', { input: '' })).toBe(2)
-  expect(await code('login', { input: 'not a key' })).toBe(2)
+  expect(await code('login --with-api-key', { input: 'not a key' })).toBe(2)
+  expect(await code('login --with-api-key --private-key-file ~/agent.key')).toBe(2)
   expect(await code('balance')).toBe(3)
   expect(await code('balance', { environment: { FAREBOX_API_KEY: 'fbx_wrong' } })).toBe(3)
   expect(await code('keys create', withKey)).toBe(3)
@@ -206,6 +231,18 @@ test('commands that run side by side with a session that is over all succeed', a
   writeFileSync(path, JSON.stringify(kept), { mode: 0o600 })
   const runs = await Promise.all(Array.from({ length: 8 }, () => owner.run(['whoami'])))
   expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: 8 }, () => 0))
+})
+
+test('a login in the place of another ends the session of before', async () => {
+  const path = join(agent.home, '.config/farebox/credentials.json')
+  const refreshToken = (): string =>
+    JSON.parse(readFileSync(path, 'utf8')).servers[server.url].tokens.refreshToken as string
+  const login = ['login', '--private-key-file', join(agent.home, 'stranger.key')]
+  await agent.run(login)
+  const before = refreshToken()
+  await agent.run(login)
+  expect(await post('/v1/auth/refresh', { refresh_token: before })).toMatchObject({ code: 'invalid_refresh_token' })
+  expect(await agent.run(['whoami'])).toMatchObject({ exitCode: 0 })
 })
 
 test('a login is sent to no other server than its own', async () => {
@@ -252,7 +289,7 @@ test('no key, token or signature is ever printed, but a new key once', async () 
     secret.replace(/^0x/, ''),
   )
   expect(secrets.filter((secret) => said.includes(secret))).toEqual([])
-  expect(said).not.toMatch(/eyJ[\w-]+\.[\w-]+\./)
+  expect(said).not.toMatch(/eyJ[\w-]+\.[\w-]+\.|dvc_/)
   const keys = said.match(/fbx_\w{30,}/g) ?? []
   expect(keys.length).toBeGreaterThan(0)
   expect(new Set(keys).size).toBe(keys.length)

@@ -27,6 +27,15 @@ const all: readonly AddClientCommands[] = [
   settlementsCommands,
 ]
 
+/** What users type first. */
+const names = new Set([
+  ...['login', 'logout', 'whoami', 'balance', 'models', 'chat', 'image', 'topup'],
+  ...['orders', 'keys', 'agents', 'calls', 'usage', 'refunds', 'settlements'],
+])
+
+/** Whether this is a command for users, which needs nothing of the server's program. */
+export const isClientCommand = (name: string | undefined): boolean => name !== undefined && names.has(name)
+
 /**
  * The commands for users of a server, over its API. Their nouns are plural (`keys`, `refunds`), those of the operator,
  * on the database, singular (`key`, `refund`).
@@ -35,5 +44,11 @@ export function clientCommands(terminal: ClientTerminal): (program: Command, aro
   return (program, around) => {
     program.commandsGroup('For users, at a server:')
     for (const add of all) add(program, { ...around, ...terminal })
+    // who types the one and means the other is told
+    for (const command of program.commands.filter((command) => names.has(`${command.name()}s`)))
+      command.addHelpText(
+        'after',
+        `\nThis is for the operator. Your own, as a user of a server: farebox ${command.name()}s`,
+      )
   }
 }

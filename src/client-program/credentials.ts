@@ -1,18 +1,8 @@
-import {
-  chmodSync,
-  closeSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { SignedPayment, Tokens } from '../../sdk/src/index.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { locked } from './lock.ts'
 import type { ClientSurroundings } from './surroundings.ts'
 
 /** What a login left: a session's tokens, or an API key. */
@@ -36,29 +26,38 @@ export interface CredentialsFile {
   current(): string | undefined
   login(server: string): Login | undefined
   /** Keeps a login and makes its server the current one; undefined forgets it. */
-  keepLogin(server: string, login: Login | undefined): void
+  keepLogin(server: string, login: Login | undefined): Promise<void>
   payment(server: string): SignedPayment | undefined
-  keepPayment(server: string, payment: SignedPayment | undefined): void
-  /** Runs one such piece of work at a time over all processes of this user: a refresh token can be exchanged once. */
+  keepPayment(server: string, payment: SignedPayment | undefined): Promise<void>
+  /**
+   * Runs one such piece of work at a time over all processes of this user: a refresh token can be exchanged once, and
+   * of two that change the file neither may lose what the other wrote. What the work itself keeps is in its turn.
+   */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }
-
-const LOCK_WAIT_MS = 20_000
-const LOCK_RETRY_MS = 25
-/** A lock this old was left by a process that died: nobody holds one for longer than a refresh. */
-const LOCK_STALE_MS = 30_000
 
 /** Opens `farebox/credentials.json` below XDG_CONFIG_HOME, or below ~/.config. Nothing is written before a login. */
 export function openCredentials({
   environment,
   clock,
-}: Pick<ClientSurroundings, 'environment' | 'clock'>): CredentialsFile {
-  const home = environment.HOME || environment.USERPROFILE
-  const folder = environment.XDG_CONFIG_HOME || (home ? join(home, '.config') : undefined)
-  if (folder === undefined)
-    throw new ProgramFault(exitCodes.usage, 'There is no place for credentials: set HOME or XDG_CONFIG_HOME.')
-  const path = join(folder, 'farebox', 'credentials.json')
-  const change = (changed: (kept: Kept) => Kept): void => writeKept(path, changed(readKept(path)))
+  random,
+}: Pick<ClientSurroundings, 'environment' | 'clock' | 'random'>): CredentialsFile {
+  const path = pathIn(environment)
+  let isMine = false
+  const inTurn: CredentialsFile['inTurn'] = async (work) => {
+    const release = await locked(`${path}.lock`, { clock, holder: random.uuid() })
+    isMine = true
+    try {
+      return await work()
+    } finally {
+      isMine = false
+      release()
+    }
+  }
+  const change = async (changed: (kept: Kept) => Kept): Promise<void> => {
+    const write = async () => writeKept(path, changed(readKept(path)))
+    await (isMine ? write() : inTurn(write))
+  }
   return {
     path,
     current: () => readKept(path).current,
@@ -72,15 +71,16 @@ export function openCredentials({
       })),
     keepPayment: (server, payment) =>
       change((kept) => ({ ...kept, payments: withEntry(kept.payments, server, payment) })),
-    async inTurn(work) {
-      const release = await locked(`${path}.lock`, () => clock.now().getTime())
-      try {
-        return await work()
-      } finally {
-        release()
-      }
-    },
+    inTurn,
   }
+}
+
+function pathIn(environment: ClientSurroundings['environment']): string {
+  const home = environment.HOME || environment.USERPROFILE
+  const folder = environment.XDG_CONFIG_HOME || (home ? join(home, '.config') : undefined)
+  if (folder === undefined)
+    throw new ProgramFault(exitCodes.usage, 'There is no place for credentials: set HOME or XDG_CONFIG_HOME.')
+  return join(folder, 'farebox', 'credentials.json')
 }
 
 function withEntry<T>(entries: Readonly<Record<string, T>>, name: string, value: T | undefined): Record<string, T> {
@@ -117,25 +117,4 @@ function writeKept(path: string, kept: Kept): void {
   writeFileSync(next, `${JSON.stringify(kept, null, 2)}\n`, { mode: 0o600 })
   chmodSync(next, 0o600)
   renameSync(next, path)
-}
-
-async function locked(path: string, nowMs: () => number): Promise<() => void> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const until = nowMs() + LOCK_WAIT_MS
-  for (;;) {
-    try {
-      closeSync(openSync(path, 'wx', 0o600))
-      return () => rmSync(path, { force: true })
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== 'EEXIST') throw error
-    }
-    const heldSince = statSync(path, { throwIfNoEntry: false })?.mtimeMs
-    if (heldSince !== undefined && nowMs() - heldSince > LOCK_STALE_MS) rmSync(path, { force: true })
-    else if (nowMs() > until)
-      throw new ProgramFault(
-        exitCodes.unavailable,
-        `Another farebox holds ${path}. Try again; if none runs, remove it.`,
-      )
-    else await sleep(LOCK_RETRY_MS)
-  }
 }

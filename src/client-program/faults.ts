@@ -13,6 +13,21 @@ import { type ExitCode, exitCodes, ProgramFault } from '../terminal/exit-codes.t
 /** Refusals whose money or work waits for a person, whatever their status is. */
 const REVIEW = new Set(['usage_unknown', 'review_unresolved', 'review_required'])
 
+/** Where the server speaks of its endpoints, what to type instead. */
+const HELPS: Readonly<Record<string, string>> = {
+  model_not_found: '`farebox models` lists them.',
+  call_not_found: '`farebox calls` lists yours.',
+  api_key_not_found: '`farebox keys` lists yours.',
+  order_not_found: '`farebox orders` lists yours.',
+  agent_not_linked: '`farebox agents` lists yours.',
+  settlement_not_found: '`farebox settlements --state all` lists yours.',
+  owner_account_required: 'Log in as the owner: `farebox login`.',
+  agent_account_required: 'Log in as the Agent: `farebox login --private-key-file <path>`.',
+}
+
+/** How a login by code ends that no owner approved. */
+const NOT_APPROVED = new Set(['access_denied', 'expired_token'])
+
 /** An error of the SDK as the program's end: what happened, what to do next, and the request id. Others are given back. */
 export function faultOf(error: unknown, server: string): unknown {
   if (!(error instanceof FareboxError)) return error
@@ -24,7 +39,8 @@ function exitCodeOf(error: FareboxError): ExitCode {
   if (REVIEW.has(error.code)) return exitCodes.review
   if (error instanceof PaymentUnsettledError)
     return error.paymentStatus === 'review_required' ? exitCodes.review : exitCodes.unavailable
-  if (error instanceof AuthenticationError || error instanceof PermissionError) return exitCodes.auth
+  if (error instanceof AuthenticationError || error instanceof PermissionError || NOT_APPROVED.has(error.code))
+    return exitCodes.auth
   if (error instanceof InsufficientCreditsError) return exitCodes.credits
   if (error instanceof ConflictError) return exitCodes.conflict
   if (error instanceof UnavailableError || error instanceof RateLimitError) return exitCodes.unavailable
@@ -44,7 +60,8 @@ function nextStep(error: FareboxError, server: string): string {
     return 'The signed payment is kept: run `farebox topup --resume`. Do not pay again.'
   if (error instanceof AuthenticationError) return 'Run `farebox login` again, or correct FAREBOX_API_KEY.'
   if (error.code === 'access_token_required')
-    return 'An API key may not do this: run `farebox login --private-key-file <path>` as an Agent; as an owner use the console.'
+    return 'An API key may not do this: run `farebox login` as an owner, or with --private-key-file <path> as an Agent.'
+  if (NOT_APPROVED.has(error.code)) return 'Run `farebox login` again to be asked anew.'
   if (error instanceof InsufficientCreditsError) return shortfall(error)
   if (REVIEW.has(error.code)) return 'The operator decides: give them the request id. Do not repeat it with a new key.'
   if (error instanceof RateLimitError)
@@ -52,6 +69,8 @@ function nextStep(error: FareboxError, server: string): string {
   if (error.code === 'no_answer')
     return 'Start the server, or correct FAREBOX_BASE_URL. Running the same command again is safe, except `chat` and `image`: look at `farebox calls` first.'
   if (error instanceof UnavailableError) return 'Try again in a moment.'
+  const command = HELPS[error.code]
+  if (command !== undefined) return command
   return `What it means: ${server}/errors/${encodeURIComponent(error.code)}`
 }
 

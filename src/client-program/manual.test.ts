@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { clientCommands } from './commands.ts'
+import { clientCommands, isClientCommand } from './commands.ts'
 import type { ClientTerminal } from './surroundings.ts'
 
 const program = new Command('farebox')
@@ -25,6 +25,12 @@ const sections = new Map(
 )
 const commands = new Map(leaves(program, 'farebox'))
 const golden = ['terminal', 'pipe'].map((form) => readFileSync(new URL(`golden/${form}.txt`, import.meta.url), 'utf8'))
+
+test('what users type first is known without reading the rest of the program', () => {
+  const typed = program.commands.map((command) => command.name())
+  expect(typed.filter((name) => !isClientCommand(name))).toEqual([])
+  expect(['serve', 'dev', 'key', 'refund', '--help', undefined].filter(isClientCommand)).toEqual([])
+})
 
 test('docs/command-line.md has a section for each command, and none for what is not there', () => {
   expect([...sections.keys()].sort()).toEqual([...commands.keys()].sort())

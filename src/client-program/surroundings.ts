@@ -12,6 +12,8 @@ export interface ClientTerminal {
   readSecret(): Promise<string>
   /** All of standard input. */
   readAll(): Promise<string>
+  /** Waits; rejects with the signal's reason once it is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /** What the commands for users stand on. */

@@ -81,8 +81,8 @@ async function topUp(here: ClientSurroundings, amount: bigint | undefined, optio
     },
   }
   const paying = connect(here, { wallet })
-  const onSigned = (signed: SignedPayment): void => {
-    paying.file.keepPayment(paying.server, signed)
+  const onSigned = async (signed: SignedPayment): Promise<void> => {
+    await paying.file.keepPayment(paying.server, signed)
     here.writeError('Signed and kept. Sent; waiting for the chain…\n')
   }
   const { network } = options
@@ -108,14 +108,14 @@ async function settled(
       try {
         return await work()
       } catch (error) {
-        if (error instanceof PaymentRejectedError) file.keepPayment(server, undefined)
+        if (error instanceof PaymentRejectedError) await file.keepPayment(server, undefined)
         throw readable(error)
       }
     })
   // signs of life would be written into the question
   const mayAsk = here.stdinIsTerminal && !options.yes && !options.resume
   const paid = await (mayAsk ? pay() : withProgress(here, 'paying', pay))
-  file.keepPayment(server, undefined)
+  await file.keepPayment(server, undefined)
   show(here, options, {
     data: paid,
     text: `Credited ${credits(paid.amount_added)} Credits to account #${paid.account_id}.\ntransaction ${paid.transaction_hash || 'not named yet'}`,

@@ -30,6 +30,8 @@ export type ConfigurationOutcome = "applied" | "refused" | "unchanged";
 
 export type CredentialKind = "api_key" | "operator" | "session";
 
+export type DeviceLoginStatus = "approved" | "completed" | "denied" | "pending";
+
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
   ? ColumnType<S, I | undefined, U>
   : ColumnType<T, T | undefined, T>;
@@ -380,6 +382,21 @@ export interface Delegations {
   id: Generated<bigint>;
   owner_account_id: bigint;
   token_hash: Buffer;
+}
+
+export interface DeviceLogins {
+  account_id: bigint | null;
+  client_name: string;
+  created_at: Generated<Timestamp>;
+  device_code_hash: Buffer;
+  expires_at: Timestamp;
+  id: Generated<bigint>;
+  interval_seconds: number;
+  network: string;
+  next_poll_at: Generated<Timestamp>;
+  polled_too_soon: Generated<boolean>;
+  status: Generated<DeviceLoginStatus>;
+  user_code: string;
 }
 
 export interface Families {
@@ -934,6 +951,7 @@ export interface DB {
   configuration_loads: ConfigurationLoads;
   credit_grants: CreditGrants;
   delegations: Delegations;
+  device_logins: DeviceLogins;
   families: Families;
   hold_allocations: HoldAllocations;
   hold_flags: HoldFlags;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { clientAddress } from './client-address.ts'
+import { clientAddress, clientNetwork } from './client-address.ts'
 
 const counted = (ip: string | undefined, peer: string | undefined): string =>
   clientAddress({ ip, socket: { remoteAddress: peer } } as Parameters<typeof clientAddress>[0])
@@ -29,4 +29,12 @@ test.each(['', 'unknown', '_hidden', '1.2.3', '1.2.3.4.5', ':::', '1.2.3.4:x'])(
 
 test('clients of a unix socket are one client', () => {
   expect(counted(undefined, undefined)).toBe('local')
+})
+
+test.each([
+  ['203.0.113.7', '203.0.113.0/24'],
+  ['2001:db8:1:2:3::4', '2001:db8:1::/48'],
+  ['::ffff:203.0.113.7', '203.0.113.0/24'],
+])('what people see of %s is its network, %s', (ip, network) => {
+  expect(clientNetwork({ ip, socket: {} } as Parameters<typeof clientNetwork>[0])).toBe(network)
 })

@@ -10,6 +10,13 @@ export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): s
   return grouped(request.ip) ?? grouped(request.socket.remoteAddress) ?? 'local'
 }
 
+/** Where a client is, for people to recognise and for nobody to trace: the /24 of IPv4, the /48 of IPv6. */
+export function clientNetwork(request: Pick<FastifyRequest, 'ip' | 'socket'>): string {
+  const address = clientAddress(request)
+  if (isIP(address) === 4) return address.replace(/\d+$/, '0/24')
+  return address.replace(/^((?:[0-9a-f]+:){2}[0-9a-f]+):.*$/, '$1::/48')
+}
+
 /** The address or network that a text names, in one spelling; undefined when it names none. */
 function grouped(text: string | undefined): string | undefined {
   if (text === undefined) return undefined

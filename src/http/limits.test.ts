@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { Fault } from '../kernel/errors.ts'
 import { countingLimiter, limitFields, send, serve, statuses } from './limits.fixture.ts'
 
 test('every limited answer says the limit, what is left and when it begins again, in all forms that clients read', async () => {
@@ -103,4 +104,21 @@ test('while counts cannot be known, sign-in and top-up are closed and everything
   expect(await statuses(10, () => send(to, '/public'))).toEqual(Array(10).fill(200))
   expect((await send(to, '/any', { token: 'garbage' })).statusCode).toBe(401)
   expect(Object.keys((await send(to, '/public')).headers).filter((name) => limitFields.includes(name))).toEqual([])
+})
+
+test('whoever guesses codes is slowed by account and by address, even with a right one; right codes cost nothing', async () => {
+  const { limits } = serve()
+  const attempt = (accountId: bigint, address: string, right: boolean) =>
+    limits.guessGuard
+      .attempt({ accountId, address }, async () => {
+        if (!right) throw new Fault('device_login_not_found')
+        return 'seen'
+      })
+      .catch((error: Fault) => `${error.code} ${error.fields.limit_name ?? ''}`.trim())
+  for (let count = 0; count < 9; count++) expect(await attempt(1n, 'a', true)).toBe('seen')
+  expect(await attempt(1n, 'a', false)).toBe('device_login_not_found')
+  expect(await attempt(1n, 'b', true)).toBe('rate_limited unknown-codes-of-account')
+  expect(await attempt(2n, 'a', false)).toBe('device_login_not_found')
+  expect(await attempt(3n, 'a', true)).toBe('rate_limited unknown-codes')
+  expect(await attempt(3n, 'b', true)).toBe('seen')
 })

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '../kernel/caller.ts'
 import { Fault } from '../kernel/errors.ts'
-import type { Limiter, Quota, SignInGuard, Standing } from '../kernel/limiter.ts'
+import type { GuessGuard, Limiter, Quota, SignInGuard, Standing } from '../kernel/limiter.ts'
 import { clientAddress } from './client-address.ts'
 import type { Route } from './route.ts'
 import type { ServerOptions } from './server.ts'
@@ -23,7 +23,9 @@ type Quotas = Readonly<
     | 'failedCredentials'
     | 'failedSignIns'
     | 'walletFailures'
-    | 'walletFailureHere',
+    | 'walletFailureHere'
+    | 'codeGuesses'
+    | 'codeGuessesHere',
     Quota
   >
 >
@@ -50,12 +52,15 @@ function quotasFrom(settings: LimitSettings): Quotas {
     walletFailures: quota('failed-sign-ins-of-wallet', auth / 6),
     // not a limit by itself: remembers that an address has failed with a wallet
     walletFailureHere: quota('failed-sign-in-of-wallet-here', 1),
+    codeGuesses: quota('unknown-codes-of-account', auth / 6),
+    codeGuessesHere: quota('unknown-codes', auth / 3),
   }
 }
 
-/** What the limits give to others: hooks for the server, and a guard for the service that checks sign-ins. */
+/** What the limits give to others: hooks for the server, and guards for the services that check sign-ins and codes. */
 export interface RequestLimits extends Required<Pick<ServerOptions, 'admit' | 'refused'>> {
   readonly signInGuard: SignInGuard
+  readonly guessGuard: GuessGuard
 }
 
 /**
@@ -113,6 +118,7 @@ export function createRequestLimits({
     },
 
     signInGuard: guardSignIns(limiter, quotas),
+    guessGuard: guardGuesses(limiter, quotas),
   }
 }
 
@@ -133,6 +139,31 @@ function guardSignIns(limiter: Limiter, quotas: Quotas): SignInGuard {
         ])
         if (ofWallet && firstHere && !ofWallet.allowed && !firstHere.allowed)
           throw tooMany(quotas.walletFailures, ofWallet)
+        throw error
+      }
+    },
+  }
+}
+
+function guardGuesses(limiter: Limiter, { codeGuesses, codeGuessesHere }: Quotas): GuessGuard {
+  return {
+    async attempt({ accountId, address }, work) {
+      const counted = [
+        [codeGuesses, String(accountId)],
+        [codeGuessesHere, address],
+      ] as const
+      for (const [quota, key] of counted) {
+        const spent = limiter.spent(quota, key)
+        if (spent) throw tooMany(quota, spent)
+      }
+      try {
+        return await work()
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== 'device_login_not_found') throw error
+        for (const [quota, key] of counted) {
+          const standing = await limiter.take(quota, key)
+          if (standing && !standing.allowed) throw tooMany(quota, standing)
+        }
         throw error
       }
     },

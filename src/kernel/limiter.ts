@@ -26,6 +26,15 @@ export interface Limiter {
   spent(quota: Quota, key: string): Standing | undefined
 }
 
+/** Slows those who try codes that are not theirs. Implemented by the HTTP floor, used by identity. */
+export interface GuessGuard {
+  /**
+   * Runs an attempt with a code that somebody typed. One that ends in `device_login_not_found` is counted against the
+   * account and the address. Refuses with `rate_limited` when either has had too many, even a right one.
+   */
+  attempt<T>(who: { readonly accountId: bigint; readonly address: string }, work: () => Promise<T>): Promise<T>
+}
+
 /** Slows those who keep failing to sign in. Implemented by the HTTP floor, used by identity. */
 export interface SignInGuard {
   /**

@@ -43,7 +43,7 @@ export async function runProgram(
 }
 
 const withoutKeys = (text: string): string =>
-  text.replace(/\b(fbx|whsec|inv|dlg)_[0-9A-Za-z+/=_-]+/g, '$1_…').replace(/\beyJ[\w-]+\.[\w.-]+/g, 'eyJ…')
+  text.replace(/\b(fbx|whsec|inv|dlg|dvc)_[0-9A-Za-z+/=_-]+/g, '$1_…').replace(/\beyJ[\w-]+\.[\w.-]+/g, 'eyJ…')
 
 /** A private key looks like the hash of a transaction, which our own messages may name; a wrong argument may be either. */
 const withoutPrivateKeys = (text: string): string => text.replace(/\b(0x)?[0-9a-f]{64}\b/gi, '<64 digits>')

@@ -34,7 +34,8 @@ export function AuthReturn() {
     post('/v1/auth/oidc/exchange', { code: said.code })
       .then((answer) => {
         session.begin(answer)
-        return navigate({ to: ownPath(said.return_to), replace: true })
+        // an address, not a path: what the page is asked is in its query
+        return navigate({ href: ownPath(said.return_to), replace: true })
       })
       .catch(setFailure)
   }, [said, navigate])
@@ -93,7 +94,7 @@ function Invitation({
         ...(invitationCode === undefined ? {} : { invitation_code: invitationCode }),
       })
       session.begin(answer)
-      await navigate({ to: returnTo, replace: true })
+      await navigate({ href: returnTo, replace: true })
     } catch (error) {
       setFailure(error as Error)
       setBusy(false)

@@ -6,7 +6,7 @@ import { session } from '../session/session.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { List, useList } from '../ui/list.tsx'
 import { Badge, Button, Card, Empty, ErrorCard, PageHead, Table, Time } from '../ui/parts.tsx'
-import { deviceName } from './device.ts'
+import { deviceName } from './device-name.ts'
 
 type Session = Reply<'/v1/me/sessions', 'get'>['data'][number]
 

@@ -13,6 +13,8 @@ export const actions = {
   'revoke_all.api_keys': 'account',
   'revoke.session': 'session',
   'revoke_all.sessions': 'account',
+  'approve.device_login': 'device_login',
+  'deny.device_login': 'device_login',
   'create.link': 'account',
   'change.link': 'account',
   'remove.link': 'account',

@@ -121,7 +121,8 @@ const REDACTED = '[redacted]'
 const secretName =
   /(^|_)(secret|password|pepper|private_key|mnemonic|access_token|refresh_token|token|secret_hash|code)$/i
 /** API keys, delegations, webhook secrets, invitations and signed tokens, wherever somebody pasted them. */
-const secretText = /\b(?:fbx|dlg|whsec|inv)_[0-9A-Za-z+/=_-]{8,}|\beyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*/g
+const secretText =
+  /\b(?:fbx|dlg|dvc|whsec|inv)_[0-9A-Za-z+/=_-]{8,}|\beyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+\.[0-9A-Za-z_-]*/g
 
 /** A text as the database keeps it, with secrets replaced. */
 export function recordedText(text: string): string {

@@ -58,6 +58,35 @@ export const accessRefusals = {
       'This registration does not exist, was finished before, is older than 15 minutes, or was closed after ten wrong invitation codes. Begin again at GET /v1/auth/oidc/{provider}/start.',
     fix: 'Begin the sign-in again.',
   },
+  authorization_pending: {
+    status: 400,
+    type: 'permission_error',
+    phrase: 'Authorization pending',
+    message: 'The owner has not decided yet. Ask again after `interval` seconds.',
+    fix: 'Keep asking at the pace of Retry-After while the user_code is shown.',
+  },
+  slow_down: {
+    status: 400,
+    type: 'permission_error',
+    phrase: 'Slow down',
+    message: 'The owner has not decided yet, and this was asked too soon. The interval is longer from now on.',
+    fix: 'Wait as Retry-After says: 5 seconds more than before each time this happens.',
+  },
+  access_denied: {
+    status: 400,
+    type: 'permission_error',
+    phrase: 'Access denied',
+    message: 'The owner refused this login.',
+    fix: 'Begin another one by POST /v1/auth/device if that was a mistake.',
+  },
+  expired_token: {
+    status: 400,
+    type: 'permission_error',
+    phrase: 'Device code expired',
+    message:
+      'This device_code is older than 10 minutes, was exchanged before, or never existed. Begin again by POST /v1/auth/device.',
+    fix: 'Begin again, approve within 10 minutes, and exchange the code once. After an answer that was lost, begin again too.',
+  },
   invitation_invalid: {
     status: 403,
     type: 'permission_error',

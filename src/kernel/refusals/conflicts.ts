@@ -39,6 +39,13 @@ export const conflicts = {
       'This version of the capability is configured otherwise than it was when it was first served. Nothing was charged.',
     fix: 'Name another version with ?version=. The operator puts the old content back, or gives the new one a new version.',
   },
+  device_login_decided: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Device login decided',
+    message: 'This login was decided before and cannot be decided otherwise any more.',
+    fix: 'A program that is logged in is logged out by DELETE /v1/me/sessions/{id}; one that was refused begins again.',
+  },
   account_status_conflict: {
     status: 409,
     type: 'conflict_error',

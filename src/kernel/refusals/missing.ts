@@ -86,6 +86,14 @@ export const missingThings = {
     message: 'This account has no such session.',
     fix: 'GET /v1/me/sessions lists the sessions of this account with their ids.',
   },
+  device_login_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Device login not found',
+    message:
+      'No program waits with this code: it was mistyped, is older than 10 minutes, or was decided by another owner.',
+    fix: 'Compare the code with what the program shows, or begin the login again there.',
+  },
   agent_not_linked: {
     status: 404,
     type: 'not_found_error',

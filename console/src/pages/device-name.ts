@@ -15,12 +15,12 @@ const browsers = [
   [/Safari\//, 'Safari'],
 ] as const
 
-/** What a User-Agent says to people: `Chrome on Linux`; programs say who they are in their first word. */
+/** What a User-Agent says to people: `Chrome on Linux`; programs say themselves who they are. */
 export function deviceName(userAgent: string): string {
   const named = (list: ReadonlyArray<readonly [RegExp, string]>) =>
     list.find(([pattern]) => pattern.test(userAgent))?.[1]
   const browser = named(browsers)
-  if (!browser) return userAgent.split(' ')[0] || 'Unknown'
+  if (!browser) return userAgent || 'Unknown'
   const system = named(systems)
   return system ? `${browser} on ${system}` : browser
 }

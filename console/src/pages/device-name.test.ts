@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deviceName } from './device.ts'
+import { deviceName } from './device-name.ts'
 
 test('a session names its browser and system, and a program itself', () => {
   const like = (rest: string) => `Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) ${rest}`
@@ -8,6 +8,6 @@ test('a session names its browser and system, and a program itself', () => {
   expect(deviceName('Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1')).toBe(
     'Safari on iOS',
   )
-  expect(deviceName('farebox-cli/0.1.0 node')).toBe('farebox-cli/0.1.0')
+  expect(deviceName('farebox on build-machine')).toBe('farebox on build-machine')
   expect(deviceName('')).toBe('Unknown')
 })
