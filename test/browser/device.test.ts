@@ -29,8 +29,10 @@ async function login() {
   running.push(program)
   let output = ''
   for (const stream of [program.stdout, program.stderr]) stream.on('data', (data) => (output += data))
-  await until(() => output.includes('"event":"code"'), 'the program shows its code')
-  const event = JSON.parse(output.split('\n')[0] ?? '') as { user_code: string; verification_uri_complete: string }
+  // what people read comes on the other stream, before or after it
+  const told = () => /^\{.*"event":"code".*\}$/m.exec(output)?.[0]
+  await until(() => told() !== undefined, 'the program shows its code')
+  const event = JSON.parse(told() ?? '') as { user_code: string; verification_uri_complete: string }
   const ended = async () => {
     await until(() => program.exitCode !== null, 'the program ends')
     return { exitCode: program.exitCode, output }
