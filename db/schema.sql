@@ -89,6 +89,7 @@ create table account_wallets (
   constraint account_wallets_added_by_fkey FOREIGN KEY (added_by) REFERENCES accounts(id),
   constraint account_wallets_address_check CHECK ((address ~ '^0x[0-9a-f]{40}$'::text))
 );
+CREATE INDEX account_wallets_address ON account_wallets USING btree (address text_pattern_ops);
 
 create table accounts (
   id bigint generated always as identity not null,
@@ -105,7 +106,12 @@ create table accounts (
   constraint accounts_id_wallet_address_fkey FOREIGN KEY (id, wallet_address) REFERENCES account_wallets(account_id, address) DEFERRABLE INITIALLY DEFERRED,
   constraint accounts_wallet_address_check CHECK (((wallet_address = lower(wallet_address)) AND (wallet_address ~ '^0x[0-9a-f]{40}$'::text)))
 );
+CREATE INDEX accounts_admins ON accounts USING btree (id) WHERE role = 'admin'::account_role;
+CREATE INDEX accounts_email ON accounts USING btree (lower(email) text_pattern_ops) WHERE email IS NOT NULL;
 CREATE INDEX accounts_family ON accounts USING btree (family_id);
+CREATE INDEX accounts_label ON accounts USING gin (to_tsvector('simple'::regconfig, label)) WHERE label IS NOT NULL;
+CREATE INDEX accounts_not_active ON accounts USING btree (status, id) WHERE status <> 'active'::account_status;
+CREATE INDEX accounts_type ON accounts USING btree (account_type, id);
 CREATE TRIGGER first_wallet AFTER INSERT ON accounts FOR EACH ROW WHEN (new.wallet_address IS NOT NULL) EXECUTE FUNCTION account_wallets_first();
 
 create table agent_links (
@@ -122,6 +128,7 @@ create table agent_links (
   constraint agent_links_owner_account_id_fkey FOREIGN KEY (owner_account_id) REFERENCES accounts(id),
   constraint agent_links_check CHECK ((agent_account_id <> owner_account_id))
 );
+CREATE INDEX agent_links_label ON agent_links USING gin (to_tsvector('simple'::regconfig, agent_label)) WHERE agent_label <> ''::text;
 CREATE INDEX agent_links_owner ON agent_links USING btree (owner_account_id, agent_account_id);
 
 create table api_keys (
@@ -166,6 +173,8 @@ create table audit_log (
   constraint audit_log_previous_hash_check CHECK ((length(previous_hash) = 32)),
   constraint audit_log_reason_check CHECK ((length(reason) <= 2000))
 );
+CREATE INDEX audit_log_action ON audit_log USING btree (action, id);
+CREATE INDEX audit_log_actor ON audit_log USING btree (actor, id);
 CREATE INDEX audit_log_target ON audit_log USING btree (target_kind, target_id, id);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -496,6 +505,7 @@ create table credit_grants (
   constraint credit_grants_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES buckets(id),
   constraint credit_grants_amount_micro_check CHECK (((amount_micro)::bigint > 0))
 );
+CREATE INDEX credit_grants_account ON credit_grants USING btree (account_id, id);
 CREATE INDEX credit_grants_time ON credit_grants USING brin (created_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

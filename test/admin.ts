@@ -19,9 +19,10 @@ export interface AdminSetting {
   /** Asks as the admin, or as whoever is named. */
   get(path: string, as?: SignedIn): Promise<Answer>
   post(path: string, body: JsonObject, as?: SignedIn, headers?: Record<string, string>): Promise<Answer>
-  /** What admins did to an account or to whatever else has this id, oldest first. */
+  /** What others did to whatever has this id, oldest first; of one kind only, where one is named. */
   auditLog(
     targetId: bigint | string,
+    targetKind?: string,
   ): Promise<Array<{ actor_kind: string; actor: string; action: string; target_id: string; reason: string | null }>>
 }
 
@@ -63,11 +64,12 @@ export async function startAdminSetting(options: TestAppOptions = {}): Promise<A
       }
     },
     post: (path, body, as = admin, headers = {}) => test.post(path, body, as.token, headers),
-    auditLog: (targetId) =>
+    auditLog: (targetId, targetKind) =>
       test.database.sql(
         `select actor_kind, actor, action, target_id, reason from audit_log
-         where target_id = $1 and actor <> $1 order by id`,
-        [String(targetId)],
+         where target_id = $1 and target_kind = coalesce($2, target_kind) and not (target_kind = 'account' and actor = $1)
+         order by id`,
+        [String(targetId), targetKind ?? null],
       ),
   }
 }

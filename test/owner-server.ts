@@ -143,7 +143,8 @@ function rowsOf(
     invite: () =>
       createInvitation(
         { db: database.db, random: systemRandom },
-        { maxUses: 1, expiresAt: undefined, note: '', operator: 'test' },
+        { maxUses: 1, expiresAt: undefined, note: '' },
+        { operator: { kind: 'operator', name: 'test' } },
       ),
     async usesOf(invitationId) {
       const [row] = await database.sql<{ uses: number }>('select uses from invitations where id = $1', [invitationId])

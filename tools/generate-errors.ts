@@ -13,7 +13,8 @@ Every refusal of the API, by the slug in its \`code\`. All answers with a status
 \`error\` equals \`code\`, except for a malformed request (status 400, type \`invalid_request_error\`), where it is
 \`bad_request\` and \`code\` says what is wrong. \`message\` says what happened, with numbers, and what to do next; the
 texts below are used where there is nothing more exact to say. The header \`X-Error-Format: openai\` asks for the
-same inside \`{"error": {...}}\`, as OpenAI's clients read it. A running server shows each entry at \`/errors/<code>\`.
+same inside \`{"error": {...}}\`, as OpenAI's clients read it. A running server shows each entry at \`/errors/<code>\`,
+for programs with \`.json\` or \`.md\` behind it.
 
 Wait and repeat after 429 and 503, as \`Retry-After\` says. Do not repeat 402 and 409 unchanged.
 `

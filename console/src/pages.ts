@@ -21,6 +21,14 @@ export const pages = {
   '/console/keys': lazyRouteComponent(() => import('./pages/keys/keys.tsx'), 'Keys'),
   '/console/webhooks': lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
   '/console/account': lazyRouteComponent(() => import('./pages/account.tsx'), 'AccountPage'),
+  '/console/operator/accounts': lazyRouteComponent(() => import('./pages/operator/accounts/accounts.tsx'), 'Accounts'),
+  '/console/operator/accounts/$id': lazyRouteComponent(
+    () => import('./pages/operator/accounts/account.tsx'),
+    'AccountInFull',
+  ),
+  '/console/operator/refunds': lazyRouteComponent(() => import('./pages/operator/refunds.tsx'), 'OperatorRefunds'),
+  '/console/operator/invitations': lazyRouteComponent(() => import('./pages/operator/invitations.tsx'), 'Invitations'),
+  '/console/operator/audit-log': lazyRouteComponent(() => import('./pages/operator/audit-log.tsx'), 'AuditLog'),
 }
 
 const WAIT_MS = 1_500

@@ -5,7 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
 import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
 import type { MediaParts } from '../media/parts.ts'
-import { forgetOldRequests } from '../media/tasks/service.ts'
+import { forgetOldContent } from '../media/tasks/service.ts'
 import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
@@ -115,7 +115,7 @@ function upkeepOf(
     isRunning,
     flushUsedKeys: core.authenticator.flushUsed,
     deleteExpiredResults: deleteExpired,
-    forgetOldRequests: () => forgetOldRequests(tasks),
+    forgetOldContent: () => forgetOldContent(tasks),
     onAudit: (findings) => audited(0, findings),
     onRecentAudit: (findings) => audited(count, findings),
   })

@@ -1,4 +1,8 @@
 import { accountAdministrationRoutes } from '../administration/accounts/routes.ts'
+import { auditLogRoutes } from '../administration/audit-log/routes.ts'
+import { grantRoutes } from '../administration/grants/routes.ts'
+import { invitationAdministrationRoutes } from '../administration/invitations/routes.ts'
+import { refundAdministrationRoutes } from '../administration/refunds/routes.ts'
 import type { PaymentHint } from '../billing/calls/lifecycle.ts'
 import { callRoutes } from '../billing/calls/routes.ts'
 import { creditRoutes } from '../billing/credits/routes.ts'
@@ -96,7 +100,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     ...administrationRoutes(core),
     ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
-    ...docsRoutes({ routes: () => routes, version, webhooks: webhookDescriptions }),
+    ...docsRoutes({ routes: () => routes, version, publicUrl, webhooks: webhookDescriptions }),
     ...healthRoutes({
       db,
       metrics,
@@ -118,8 +122,14 @@ export const paymentHint =
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 /** What admins do in the console: the verbs of the operator's command line. */
-function administrationRoutes({ db }: Core): readonly Route[] {
-  return [...accountAdministrationRoutes({ db })]
+function administrationRoutes({ db, around: { clock, random } }: Core): readonly Route[] {
+  return [
+    ...accountAdministrationRoutes({ db }),
+    ...grantRoutes({ db, clock }),
+    ...refundAdministrationRoutes({ db }),
+    ...invitationAdministrationRoutes({ db, clock, random }),
+    ...auditLogRoutes({ db }),
+  ]
 }
 
 /** Operations over HTTP, and the same as tools. */

@@ -17,7 +17,7 @@ export interface UpkeepDeps {
   readonly isRunning: (pid: number) => boolean
   readonly flushUsedKeys: () => Promise<void>
   readonly deleteExpiredResults: () => Promise<number>
-  readonly forgetOldRequests: () => Promise<void>
+  readonly forgetOldContent: () => Promise<void>
   readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
   readonly onRecentAudit: (findings: Awaited<ReturnType<typeof auditRecent>>) => void
   readonly onTrouble: (message: string, error: unknown) => void
@@ -77,7 +77,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   every(everyMs.prune, 'forgetting lapsed logins of programs', () => pruneDeviceLogins(deps.db))
   every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
-  every(everyMs.results, 'forgetting what old tasks were asked for', deps.forgetOldRequests)
+  every(everyMs.results, 'forgetting what old tasks were asked for and gave', deps.forgetOldContent)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   // what is new is audited within minutes, and everything derived again once a day
   every(everyMs.auditRecent, 'the audit of recent movements', () => auditRecent(deps.db).then(deps.onRecentAudit))

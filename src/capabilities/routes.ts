@@ -128,6 +128,7 @@ function invokeRoute(deps: CapabilityRouteDeps): Route {
     params: SlugParameter,
     query: VersionQuery,
     body: OperationInput,
+    example: { text: 'hello' },
     replies: { 200: CapabilityAnswer, 202: CapabilityAnswer },
     refuses,
     handle: (call) => answer(deps, call, { ...call.params, operation: undefined, method: undefined }),

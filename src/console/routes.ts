@@ -29,6 +29,7 @@ export function consoleRoutes(): Route[] {
     page('/console', 'The console for owners and operators'),
     page('/console/:page', 'A page of the console', ['page']),
     page('/console/:page/:detail', 'One thing of a page of the console', ['page', 'detail']),
+    page('/console/:page/:detail/:id', 'One thing of a page of the console, by its id', ['page', 'detail', 'id']),
     page('/topup', 'Where Credits are bought with a wallet'),
     page('/topup/:order', 'The page of one order', ['order']),
     file(read, '/console/icon.svg', 'The icon', () => 'icon.svg'),

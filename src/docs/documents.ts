@@ -45,3 +45,14 @@ export async function readAsset(name: string): Promise<Document | undefined> {
   reading.catch(() => read.delete(name))
   return reading
 }
+
+/** A picture of the guides by the name of its file; undefined when there is none of that name. */
+export async function readPicture(name: string): Promise<Document | undefined> {
+  if (!/^[a-z0-9-]+\.png$/.test(name)) return undefined
+  try {
+    return documentOf(types.png, await readFile(new URL(`../../docs/pictures/${name}`, import.meta.url)))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -2,104 +2,109 @@ import { Type } from 'typebox'
 import { Closed } from '../http/fields.ts'
 import { openApi } from '../http/openapi.ts'
 import type { WebhookDescription } from '../http/openapi-webhooks.ts'
-import { type Call, type Route, route } from '../http/route.ts'
+import { type Route, route } from '../http/route.ts'
 import { catalogue, Fault } from '../kernel/errors.ts'
-import { type Document, documentOf, readAsset } from './documents.ts'
-import { docsPage, errorPage, errorsPage } from './pages.ts'
+import { discoveryRoutes, guidesOf, markdown } from './discovery.ts'
+import { type Document, documentOf, readAsset, readPicture } from './documents.ts'
+import { readShelves, type Shelf, served } from './guides.ts'
+import { docsPage, errorJson, errorMarkdown, errorPage, errorsPage, guidePage, guidesPage } from './pages.ts'
+import { common, once, replies, send, shown } from './reply.ts'
 
 /** What the documents are made from. */
 export interface DocsDeps {
   /** Every route that is served, these included; asked for when the first reader comes. */
   readonly routes: () => readonly Route[]
   readonly version: string
+  /** Where clients reach the server; asked for when the first reader comes. */
+  readonly publicUrl: () => string
   /** What this service sends by itself. */
   readonly webhooks?: readonly WebhookDescription[]
 }
 
-/** `/openapi.json`, `/docs` and a page for each error. All of it is served from here: no page asks another host for anything. */
+/**
+ * `/openapi.json`, `/docs`, a page for each guide and each error, and what programs look for. All of it is served from
+ * here: no page asks another host for anything.
+ */
 export function docsRoutes(deps: DocsDeps): Route[] {
   const description = once(() => {
     const text = JSON.stringify(openApi(deps.routes(), deps))
     return documentOf('application/json; charset=utf-8', text)
   })
-  const page = (text: string) => documentOf('text/html; charset=utf-8', text)
   const docs = once(() => page(docsPage()))
   const errors = once(() => page(errorsPage()))
+  const shelves = once(readShelves)
+  const guides = once(async () => guideDocuments(await shelves(), deps.publicUrl()))
   return [
+    route({
+      ...common,
+      path: '/',
+      summary: 'To the guides: where a visitor begins',
+      replies: { 302: { description: 'To /docs/guides', contentType: 'text/html' } },
+      refuses: [],
+      handle: ({ reply }) => reply.redirect('docs/guides', 302),
+    }),
     shown('/openapi.json', 'This API as an OpenAPI 3.1 document', 'application/json', description),
     shown('/docs', 'This API as a page to read and to try', 'text/html', docs),
     shown('/errors', 'Every error that this API answers with', 'text/html', errors),
-    route({
-      ...common,
-      path: '/docs/:file',
-      summary: 'A file of the documentation pages',
-      params: Closed({ file: Type.String() }),
-      replies: replies('Script, style or image', '*/*'),
-      refuses: ['not_found'],
-      handle: async (call) => {
-        const asset = await readAsset(call.params.file)
-        if (!asset) throw new Fault('not_found', { message: 'The documentation has no such file.' })
-        return send(call, asset)
-      },
+    file('/docs/:file', 'A guide, as a page or (.md) as Markdown, or a file of the pages', async (name) => {
+      return (await readAsset(name)) ?? (await guides()).get(name)
     }),
-    route({
-      ...common,
-      path: '/errors/:slug',
-      summary: 'What an error means and what to do about it',
-      params: Closed({ slug: Type.String({ description: 'The `code` of the error' }) }),
-      replies: replies('The page', 'text/html'),
-      refuses: ['not_found'],
-      handle: (call) => {
-        const { slug } = call.params
-        if (!isCode(slug))
-          throw new Fault('not_found', {
-            message: 'No error has this code. GET /errors lists all.',
-          })
-        return send(call, page(errorPage(slug)))
-      },
-    }),
+    file('/docs/pictures/:file', 'A picture of the guides', readPicture),
+    errorRoute,
+    ...discoveryRoutes({ publicUrl: deps.publicUrl, shelves }),
   ]
 }
 
-const common = { method: 'GET', tag: 'Documents', access: 'public', extension: true } as const
+const page = (text: string): Document => documentOf('text/html; charset=utf-8', text)
 
-const replies = (description: string, contentType: string) => ({
-  200: { description, contentType },
-  304: { description: 'Not changed since the ETag that was sent', contentType },
-})
-
-function shown(path: string, summary: string, contentType: string, document: () => Document): Route {
+function file(path: string, summary: string, read: (name: string) => Promise<Document | undefined>): Route {
   return route({
     ...common,
     path,
     summary,
-    replies: replies('The document', contentType),
-    refuses: [],
-    handle: (call) => send(call, document()),
+    params: Closed({ file: Type.String() }),
+    replies: replies('Page, Markdown, script, style or picture', '*/*'),
+    refuses: ['not_found'],
+    handle: async (call) => {
+      const found = await read(call.params.file)
+      if (!found)
+        throw new Fault('not_found', { message: 'The documentation has no such file. /docs/guides lists all guides.' })
+      return send(call, found)
+    },
   })
 }
 
-/** Pages may load what this server has, and nothing else. */
-const contentSecurityPolicy =
-  "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-function send({ request, reply }: Call<unknown, unknown, unknown>, document: Document) {
-  reply
-    .header('etag', document.etag)
-    .header('cache-control', 'no-cache')
-    .header('content-security-policy', contentSecurityPolicy)
-    .header('x-content-type-options', 'nosniff')
-    .header('referrer-policy', 'no-referrer')
-  if (request.headers['if-none-match'] === document.etag) return reply.code(304).send()
-  return reply.header('content-type', document.contentType).send(document.content)
+/** Every guide by the name of its file: as a page, and with `.md` as Markdown; and `guides`, which lists them. */
+function guideDocuments(shelves: readonly Shelf[], publicUrl: string): ReadonlyMap<string, Document> {
+  const guides = guidesOf(shelves)
+  const made = new Map([['guides', page(guidesPage(shelves))]])
+  for (const guide of guides) {
+    const read = served(guide.text, { publicUrl, guides, address: (name) => name })
+    const twin = served(guide.text, { publicUrl, guides, address: (name) => `${publicUrl}/docs/${name}.md` })
+    made.set(guide.name, page(guidePage(guide, read)))
+    made.set(`${guide.name}.md`, markdown(twin.replaceAll('](pictures/', `](${publicUrl}/docs/pictures/`)))
+  }
+  return made
 }
+
+const errorForms = {
+  html: (code: keyof typeof catalogue) => page(errorPage(code)),
+  md: (code: keyof typeof catalogue) => markdown(errorMarkdown(code)),
+  json: (code: keyof typeof catalogue) => documentOf('application/json; charset=utf-8', errorJson(code)),
+}
+
+const errorRoute = route({
+  ...common,
+  path: '/errors/:slug',
+  summary: 'What an error means and what to do about it: a page, or with .md or .json behind the code for programs',
+  params: Closed({ slug: Type.String({ description: 'The `code` of the error' }) }),
+  replies: replies('The page', 'text/html'),
+  refuses: ['not_found'],
+  handle: (call) => {
+    const [, code = '', form = 'html'] = /^(\w+)(?:\.(md|json))?$/.exec(call.params.slug) ?? []
+    if (!isCode(code)) throw new Fault('not_found', { message: 'No error has this code. GET /errors lists all.' })
+    return send(call, errorForms[form as keyof typeof errorForms](code))
+  },
+})
 
 const isCode = (slug: string): slug is keyof typeof catalogue => Object.hasOwn(catalogue, slug)
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
-}

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { Type } from 'typebox'
@@ -152,3 +153,24 @@ test('operations are named by method and path, and two of one name are refused',
   expect(named).toEqual(['getItemsById', 'postItemsById', 'getPage'])
   expect(() => openApi([...routes, ...routes], { version: '1' })).toThrow(/two routes/)
 })
+
+test('every example of a body is one that its operation takes', async () => {
+  const { paths, components } = JSON.parse(await readFile(new URL('../../openapi.json', import.meta.url), 'utf8'))
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  const shown = Object.entries<Record<string, { requestBody?: { content: Record<string, Media> } }>>(paths).flatMap(
+    ([path, { post }]) => {
+      const json = post?.requestBody?.content['application/json']
+      return json?.example ? [{ path, ...json }] : []
+    },
+  )
+  expect(shown.length).toBeGreaterThan(10)
+  for (const { path, schema, example } of shown) {
+    const takes = ajv.compile({ ...schema, components })
+    expect([path, takes(example), takes.errors]).toEqual([path, true, null])
+  }
+})
+
+interface Media {
+  readonly schema: object
+  readonly example?: object
+}

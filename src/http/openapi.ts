@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { assert } from '../kernel/assert.ts'
 import { catalogue, type ErrorCode, refusalOf } from '../kernel/errors.ts'
+import { tagDescriptions } from './openapi-tags.ts'
 import { type WebhookDescription, webhookItems } from './openapi-webhooks.ts'
 import { type Access, impliedRefusals, type Route } from './route.ts'
 
@@ -18,6 +19,7 @@ const description = `Agents call AI models and capabilities and pay with prepaid
 Every answer carries \`x-request-id\`. Every refusal has the body of the schema \`Error\`, its \`code\` one of those listed
 with the operation; each has a page at \`/errors/<code>\`. \`X-Error-Format: openai\` asks for the nested form that OpenAI's
 clients read. Repeat after 429 and 503 as \`Retry-After\` says; do not repeat 402 and 409 unchanged.
+Guides are at [/docs/guides](docs/guides), all that an Agent needs at [/skill.md](skill.md).
 Operations marked \`x-extension\` go beyond the published contract.`
 
 /**
@@ -44,7 +46,10 @@ export function openApi(routes: readonly Route[], info: OpenApiInfo): Json {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({
+      name,
+      ...(tagDescriptions[name] ? { description: tagDescriptions[name] } : {}),
+    })),
     paths,
     ...(info.webhooks ? { webhooks: webhookItems(info.webhooks, (body) => component(body, schemas)) } : {}),
     components: {
@@ -130,12 +135,15 @@ function headerParameters(route: Route): Json[] {
   ]
 }
 
-function requestBody({ body, fromForm }: Route, schemas: Map<string, unknown>): Json {
+function requestBody({ body, fromForm, example }: Route, schemas: Map<string, unknown>): Json {
   const { required = [] } = body as { required?: string[] }
   const schema = component(body, schemas)
   return {
     required: required.length > 0,
-    content: { 'application/json': { schema }, ...(fromForm ? { 'multipart/form-data': { schema } } : {}) },
+    content: {
+      'application/json': { schema, ...(example ? { example } : {}) },
+      ...(fromForm ? { 'multipart/form-data': { schema } } : {}),
+    },
   }
 }
 

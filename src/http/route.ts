@@ -52,6 +52,8 @@ export interface Route {
   readonly extension?: boolean
   /** True where pages of any origin may call: OPTIONS is answered then, and the headers of payments can be read. */
   readonly cors?: boolean
+  /** What a 401 says besides the realm, such as where a client finds out how to authenticate. */
+  readonly challenge?: () => string
   /** Request headers that mean something here, each with what it is for. Shown in the OpenAPI document. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** Further members of the operation in the OpenAPI document. */
@@ -60,6 +62,8 @@ export interface Route {
   readonly query?: TSchema
   /** The body; unknown members are refused. Absent: the endpoint takes none, and a body is refused unless empty. */
   readonly body?: TSchema
+  /** A body that a development server answers well: what the page of the API begins with. */
+  readonly example?: Readonly<Record<string, unknown>>
   readonly bodyLimit?: number
   /** Takes multipart/form-data too: makes the JSON body of it, which `body` then checks. Absent: refused. */
   readonly fromForm?: (form: FormData) => Promise<unknown>

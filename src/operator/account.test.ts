@@ -176,3 +176,20 @@ test('what somebody wrote into a label cannot steer the terminal', async () => {
   const id = await newAccount('--label', 'a\u001b[2Jb')
   expect((await terminal.run(['account', 'show', id])).out).not.toContain('\u001b')
 })
+
+test('sign-out ends every session of an account, once, and records why', async () => {
+  const id = await newAccount()
+  await database.sql(
+    `insert into sessions (sid, account_id, expires_at) select gen_random_uuid(), $1, now() + interval '1 day' from generate_series(1, 2)`,
+    [id],
+  )
+  const signOut = (...more: string[]) => terminal.run(['account', 'sign-out', id, '--reason', 'laptop lost', ...more])
+  expect((await signOut()).out).toBe(`Account ${id} is signed out: 2 sessions ended. API keys stay.\n`)
+  expect((await signOut('--json')).json()).toEqual({ account_id: Number(id), ended: 0 })
+  expect((await signOut()).out).toContain('nothing was changed')
+  expect(
+    await database.sql(`select actor, reason from audit_log where action = 'revoke_all.sessions' and target_id = $1`, [
+      id,
+    ]),
+  ).toEqual([{ actor: 'operator:ada', reason: 'laptop lost' }])
+})

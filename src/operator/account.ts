@@ -1,25 +1,24 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { getAddress, isAddress } from 'viem'
+import { showAccount } from '../administration/accounts/show.ts'
+import type { BucketRow } from '../administration/accounts/store.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Database } from '../db/database.ts'
 import type { AccountType } from '../db/schema.ts'
 import { type AccountRow, accountOfWallet, find, insert } from '../identity/accounts/store.ts'
+import { assert } from '../kernel/assert.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseText, withJson } from '../terminal/options.ts'
 import { amount, fields, print, table, time } from '../terminal/output.ts'
 import { accountRoleCommand } from './account-role.ts'
+import { accountSignOutCommand } from './account-sign-out.ts'
 import { accountStatusCommands } from './account-status.ts'
 import { findAccount } from './find-account.ts'
 import { keyTable } from './key-table.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
-import * as store from './store/accounts.ts'
-import * as keys from './store/keys.ts'
 
-/** Keys and Agents of one account that are shown at most. */
-const SHOWN_MAX = 100
-
-/** `farebox account create|show|ban|unban|deactivate|reactivate|role`. */
+/** `farebox account create|show|ban|unban|deactivate|reactivate|role|sign-out`. */
 export const accountCommands: AddCommands = (program, around) => {
   const account = program.command('account').description('owners and Agents')
   withJson(account.command('create').description('create an account'))
@@ -35,6 +34,7 @@ export const accountCommands: AddCommands = (program, around) => {
   ).action((named: string, options: { json?: boolean }) => show(around, named, options))
   accountStatusCommands(account, around)
   accountRoleCommand(account, around)
+  accountSignOutCommand(account, around)
 }
 
 interface NewAccount {
@@ -77,11 +77,9 @@ async function insertAccount(db: Database, wanted: NewAccount): Promise<bigint> 
 async function show(around: ProgramSurroundings, named: string, options: { json?: boolean }): Promise<void> {
   await withDatabase(around, 'reading the account', async ({ db }) => {
     const account = await findAccount(db, named)
-    const buckets = await store.buckets(db, account.id)
-    const agents = await store.agents(db, account.id, SHOWN_MAX)
-    const keyRows = await keys.ofAccount(db, account.id, SHOWN_MAX)
-    const holds = await store.openHolds(db, account.id)
-    const balance = balanceOf(buckets)
+    const shown = await showAccount(db, account.id)
+    assert(shown, `account ${account.id} was found and is not there`)
+    const { facts: holds, balance, buckets, agents, keys } = shown
     print(around, options, {
       data: {
         account: accountData(account),
@@ -94,7 +92,7 @@ async function show(around: ProgramSurroundings, named: string, options: { json?
           expired,
         })),
         agents,
-        keys: keyRows,
+        keys,
         holds: { open: holds.open, waiting: holds.flagged, held_micro: holds.held_micro },
       },
       text: [
@@ -122,7 +120,7 @@ async function show(around: ProgramSurroundings, named: string, options: { json?
             agent.funding_paused ? 'paused' : 'on',
           ]),
         ),
-        keyRows.length > 0 ? `\nKeys\n${keyTable(keyRows)}` : '',
+        keys.length > 0 ? `\nKeys\n${keyTable(keys)}` : '',
       ]
         .filter((part) => part !== '')
         .join('\n'),
@@ -130,24 +128,7 @@ async function show(around: ProgramSurroundings, named: string, options: { json?
   })
 }
 
-/** An expired bucket still has its Credits until they are swept, but nobody can spend them. */
-function balanceOf(buckets: readonly store.BucketRow[]): {
-  balance_micro: bigint
-  available_micro: bigint
-  held_micro: bigint
-} {
-  let balance = 0n
-  let held = 0n
-  let available = 0n
-  for (const bucket of buckets) {
-    balance += bucket.posted_micro
-    held += bucket.held_micro
-    if (!bucket.expired) available += bucket.posted_micro - bucket.held_micro
-  }
-  return { balance_micro: balance, available_micro: available, held_micro: held }
-}
-
-const bucketRow = (bucket: store.BucketRow): string[] => [
+const bucketRow = (bucket: BucketRow): string[] => [
   bucket.kind,
   amount(bucket.posted_micro),
   amount(bucket.held_micro),

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { InvalidArgumentError } from 'commander'
+import { setAlert } from '../administration/accounts/service.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { recordAction } from '../identity/audit-log/service.ts'
 import type { Microcredits } from '../kernel/money.ts'
-import { setAccountBalanceLow } from '../ledger/balance-low.ts'
 import { parseCredits, withJson, withReason } from '../terminal/options.ts'
 import { amount, print } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
+import { refusedPlainly } from './refused.ts'
 import { withDatabase } from './session.ts'
 
 interface Alert {
@@ -36,21 +36,10 @@ const parseBelow = (text: string): Alert['below'] => {
 }
 
 async function set(around: ProgramSurroundings, named: string, { below, reason, json }: Alert): Promise<void> {
-  await withDatabase(around, 'setting the alert', async ({ db }) => {
+  await withDatabase(around, 'setting the alert', async ({ db, operator }) => {
     const { id } = await findAccount(db, named)
     const own = below === 'default' ? undefined : below
-    await db.transaction().execute(async (tx) => {
-      const before = await setAccountBalanceLow(tx, id, own)
-      if (before === own) return
-      await recordAction(tx, {
-        actor: { kind: 'operator', name: around.userName },
-        action: 'set_alert.credits',
-        targetId: id,
-        before: { below_micro: before === undefined ? null : Number(before) },
-        after: { below_micro: own === undefined ? null : Number(own) },
-        reason,
-      })
-    })
+    await refusedPlainly(setAlert(db, { accountId: id, belowMicro: own }, { operator, reason }))
     print(around, json ? { json } : {}, {
       data: { account_id: id, below_micro: own ?? null },
       text: `Account ${id} is told when its balance falls below ${own === undefined ? 'the setting for all' : amount(own)}.`,

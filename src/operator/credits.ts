@@ -1,16 +1,15 @@
 import { Argument, Option } from 'commander'
+import { giveCredits, isSame } from '../administration/grants/service.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { recordAction } from '../identity/audit-log/service.ts'
 import type { Microcredits } from '../kernel/money.ts'
-import { grantCredits } from '../ledger/grants.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseCredits, parseExpiry, parseText, withJson, withReason } from '../terminal/options.ts'
 import { amount, fields, print, time } from '../terminal/output.ts'
 import { creditsAlertCommand } from './credits-alert.ts'
 import { findAccount } from './find-account.ts'
 import type { AddCommands } from './program.ts'
+import { refusedPlainly } from './refused.ts'
 import { withDatabase } from './session.ts'
-import * as store from './store/grants.ts'
 
 interface Wanted {
   readonly reason: string
@@ -41,45 +40,20 @@ async function grant(
   options: Wanted,
 ): Promise<void> {
   if (amountMicro === 0n) throw new ProgramFault(exitCodes.usage, 'Nothing to give: the amount is 0 Credits.')
-  await withDatabase(around, 'granting Credits', async ({ db, actor }) => {
+  await withDatabase(around, 'granting Credits', async ({ db, operator }) => {
     const account = await findAccount(db, named)
     const id = options.idempotency ?? around.random.uuid()
-    const { grantId, repeated } = await db.transaction().execute(async (tx) => {
-      const given = await grantCredits(tx, {
-        source: 'operator',
-        sourceId: id,
-        accountId: account.id,
-        bucket: options.bucket,
-        amountMicro,
-        expiresAt: options.expires,
-        reason: options.reason,
-        grantedBy: actor,
-      })
-      if (!given.repeated) {
-        await recordAction(tx, {
-          actor: { kind: 'operator', name: around.userName },
-          action: 'grant.credits',
-          targetId: account.id,
-          after: {
-            grant_id: Number(given.grantId),
-            amount_micro: Number(amountMicro),
-            bucket: options.bucket,
-          },
-          reason: options.reason,
-        })
-      }
-      return given
-    })
-    const given = await store.read(db, grantId)
-    // the expiry may be meant from now (90d), so it is not compared
-    if (given.account_id !== account.id || given.amount_micro !== amountMicro || given.bucket !== options.bucket) {
+    const gift = { id, accountId: account.id, amountMicro, bucket: options.bucket, expiresAt: options.expires }
+    const giving = giveCredits(db, gift, { operator, reason: options.reason })
+    const { grant: given, repeated } = await refusedPlainly(giving)
+    if (!isSame(given, gift)) {
       throw new ProgramFault(
         exitCodes.conflict,
-        `--idempotency ${id} was used for another grant: ${amount(given.amount_micro)}, ${given.bucket}, to account ${given.account_id} (grant ${grantId}). Nothing was given now; use a new id.`,
+        `--idempotency ${id} was used for another grant: ${amount(given.amount_micro)}, ${given.bucket}, to account ${given.account_id} (grant ${given.id}). Nothing was given now; use a new id.`,
       )
     }
     const said = fields([
-      ['grant', String(grantId)],
+      ['grant', String(given.id)],
       ['account', String(given.account_id)],
       ['amount', amount(given.amount_micro)],
       ['bucket', given.bucket],

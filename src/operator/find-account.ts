@@ -1,7 +1,7 @@
+import { idsByEmail } from '../administration/accounts/store.ts'
 import type { Database } from '../db/database.ts'
 import { type AccountRow, accountOfWallet, find } from '../identity/accounts/store.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
-import * as store from './store/accounts.ts'
 
 const AMBIGUOUS_SHOWN = 10
 
@@ -26,7 +26,7 @@ async function idOf(db: Database, named: string): Promise<bigint | undefined> {
       'That is no account id, wallet address (0x and 40 hexadecimal digits) or e-mail address.',
     )
   }
-  const ids = await store.idsByEmail(db, named, AMBIGUOUS_SHOWN)
+  const ids = await idsByEmail(db, named, AMBIGUOUS_SHOWN)
   if (ids.length > 1)
     throw new ProgramFault(
       exitCodes.conflict,

@@ -1,6 +1,6 @@
+import type { KeyMetadata } from '../administration/accounts/keys/store.ts'
 import { inCredits } from '../kernel/money.ts'
 import { table, time } from '../terminal/output.ts'
-import type { KeyMetadata } from './store/keys.ts'
 
 /** Keys as people read them. A key is known by its beginning and end; the rest is nowhere. */
 export function keyTable(keys: readonly KeyMetadata[]): string {

@@ -145,6 +145,20 @@ test('a revoked key stays revoked since the first time', async () => {
   expect(again.json()).toMatchObject({ changed: false, key: { status: 'revoked' } })
 })
 
+test('revoke-all ends every key of one account and of no other, and says how many it ended', async () => {
+  const other = await terminal.run(['account', 'create', '--type', 'agent', '--json'])
+  const { id } = other.json<{ account: { id: number } }>().account
+  const mine = await newKey()
+  for (let n = 0; n < 2; n++) await terminal.run(['key', 'create', String(id)])
+  const revoke = (...more: string[]) => terminal.run(['key', 'revoke-all', String(id), '--reason', 'lost', ...more])
+  expect((await revoke()).out).toBe(
+    `2 keys of account ${id} revoked. Calls that run are finished and billed; none begins any more.\n`,
+  )
+  expect((await revoke('--json')).json()).toEqual({ account_id: id, revoked: 0 })
+  expect((await revoke()).out).toContain('nothing was changed')
+  expect((await terminal.run(['key', 'whois', '--json'], { input: mine.secret })).json()).toMatchObject({ works: true })
+})
+
 test('a list is newest first, says when there is more, and tells expired keys from active ones', async () => {
   await newKey('--name', 'older')
   const { id } = await newKey('--name', 'newer')

@@ -1,19 +1,22 @@
 import { Argument } from 'commander'
+import { revokeKey } from '../administration/accounts/access.ts'
+import * as store from '../administration/accounts/keys/store.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { find as findAccountById } from '../identity/accounts/store.ts'
 import { isWellFormed, keyHash } from '../identity/keys/secret.ts'
-import { createKey, revokeKeys } from '../identity/keys/service.ts'
+import { createKey } from '../identity/keys/service.ts'
 import { type BudgetLimits, findByHash } from '../identity/keys/store.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseCredits, parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from '../terminal/options.ts'
 import { fields, print, time } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
+import { keyRevokeAllCommand } from './key-revoke-all.ts'
 import { budgetText, keyTable, shortKey } from './key-table.ts'
 import type { AddCommands } from './program.ts'
+import { refusedPlainly } from './refused.ts'
 import { withDatabase } from './session.ts'
 import { requirePepper } from './settings.ts'
-import * as store from './store/keys.ts'
 
 /** Where `key whois` reads the key from, so that it is in no argument and no shell history. */
 export interface KeyInput {
@@ -23,7 +26,7 @@ export interface KeyInput {
   readonly interactive: boolean
 }
 
-/** `farebox key create|revoke|list|whois`. */
+/** `farebox key create|revoke|revoke-all|list|whois`. */
 export function keyCommands(input: KeyInput): AddCommands {
   return (program, around) => {
     const key = program.command('key').description('API keys')
@@ -44,6 +47,7 @@ export function keyCommands(input: KeyInput): AddCommands {
           .addArgument(new Argument('<id>').argParser(parseId)),
       ),
     ).action((id: bigint, options: { reason: string; json?: boolean }) => end(around, id, options))
+    keyRevokeAllCommand(key, around)
     withJson(
       key
         .command('list <account>')
@@ -115,15 +119,10 @@ async function end(
   id: bigint,
   options: { reason: string; json?: boolean },
 ): Promise<void> {
-  await withDatabase(around, 'revoking the key', async ({ db }) => {
+  await withDatabase(around, 'revoking the key', async ({ db, operator }) => {
     const before = await readKey(db, id)
-    const changed = before.revoked_at === null
-    if (changed)
-      await revokeKeys(
-        { db },
-        { accountId: before.account_id, id },
-        { actor: { kind: 'operator', name: around.userName }, reason: options.reason },
-      )
+    const wanted = { accountId: before.account_id, keyId: id }
+    const { changed } = await refusedPlainly(revokeKey(db, wanted, { operator, reason: options.reason }))
     const key = await readKey(db, id)
     print(around, options, {
       data: { key, changed },

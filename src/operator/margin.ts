@@ -15,6 +15,20 @@ export function marginOf(price: Price): Margin | undefined {
   }
 }
 
+/** What a unit of something is sold for, and what the provider takes for it: undefined where that is not configured. */
+interface UnitPrice {
+  readonly unitMicro: bigint
+  readonly unitCostMicro: bigint | undefined
+}
+
+/** What is left of a unit's price, in percent of it; undefined where the cost is not configured, or both are 0. */
+export const marginOfUnit = ({ unitMicro, unitCostMicro }: UnitPrice): number | undefined =>
+  unitCostMicro === undefined ? undefined : inPercent(unitMicro, unitCostMicro)
+
+/** True when a unit costs more than it brings. */
+export const isUnitLoss = ({ unitMicro, unitCostMicro }: UnitPrice): boolean =>
+  unitCostMicro !== undefined && unitCostMicro > unitMicro
+
 /** True when a kind of token costs more than it brings. */
 export function isLoss(price: Price): boolean {
   return (

@@ -1,4 +1,5 @@
 import { Argument, InvalidArgumentError } from 'commander'
+import { invitationState, USES_MAX } from '../administration/invitations/state.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { createInvitation, revokeInvitation } from '../identity/invitations/service.ts'
 import { type InvitationRow, list } from '../identity/invitations/store.ts'
@@ -8,7 +9,6 @@ import { fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
 
-const USES_MAX = 100_000
 const EXPIRES_DEFAULT = '30d'
 
 /** `farebox owner invite|invitations|revoke-invitation`. */
@@ -46,10 +46,11 @@ interface NewInvitation {
 
 async function invite(around: ProgramSurroundings, options: NewInvitation): Promise<void> {
   const expiresAt = options.expires ?? parseExpiry(around.clock)(EXPIRES_DEFAULT)
-  await withDatabase(around, 'making the invitation', async ({ db }) => {
+  await withDatabase(around, 'making the invitation', async ({ db, operator }) => {
     const { id, code } = await createInvitation(
       { db, random: around.random },
-      { maxUses: options.uses, expiresAt, note: options.email ?? '', operator: around.userName },
+      { maxUses: options.uses, expiresAt, note: options.email ?? '' },
+      { operator },
     )
     if (options.quiet) {
       around.write(`${code}\n`)
@@ -97,9 +98,8 @@ async function end(
   id: bigint,
   options: { reason: string; json?: boolean },
 ): Promise<void> {
-  await withDatabase(around, 'ending the invitation', async ({ db }) => {
-    const { reason } = options
-    const changed = await revokeInvitation(db, { id, operator: around.userName, reason })
+  await withDatabase(around, 'ending the invitation', async ({ db, operator }) => {
+    const changed = await revokeInvitation(db, id, { operator, reason: options.reason })
     if (changed === undefined)
       throw new ProgramFault(
         exitCodes.failed,
@@ -114,11 +114,7 @@ async function end(
   })
 }
 
-function stateOf(row: InvitationRow): 'open' | 'used up' | 'expired' | 'revoked' {
-  if (row.revoked_at !== null) return 'revoked'
-  if (row.uses >= row.max_uses) return 'used up'
-  return row.expired ? 'expired' : 'open'
-}
+const stateOf = (row: InvitationRow): string => invitationState(row).replace('_', ' ')
 
 function parseUses(text: string): number {
   const uses = /^\d{1,6}$/.test(text) ? Number(text) : 0

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../test/database.ts'
 import { ledgerFixture } from '../../test/ledger-fixture.ts'
-import { refundCall } from '../ledger/refunds.ts'
-import { ledgerTransaction } from '../ledger/transaction.ts'
+import { applyForRefund, refundInReview } from '../../test/refund-in-review.ts'
 import { masked, openTerminal } from './terminal.fixture.ts'
 
 let database: TestDatabase
@@ -22,29 +21,12 @@ afterAll(async () => {
 })
 
 const refund = (...args: string[]) => terminal.run(['refund', ...args])
-const apply = async (callId: bigint, accountId: bigint) => {
-  const answer = await ledgerTransaction(database.db, (tx) =>
-    refundCall(tx, { callId, accountId, reason: 'it broke off' }),
-  )
-  return 'refundId' in answer ? String(answer.refundId) : answer.kind
-}
+const apply = (callId: bigint, accountId: bigint) => applyForRefund(database, callId, accountId)
 
-let old = 9_000_000n
 /** A call from before this ledger, and the refund that was asked for it. */
 async function oldCall() {
   const account = await make.account('agent')
-  old += 1n
-  await database.sql(
-    `insert into holds (id, request_id, actor_account_id, family_id, credential_kind, credential_id, category, subject, reserve_micro, wanted_micro, minimum_micro)
-     values ($1::bigint, 'req_old' || $1::bigint, $2, $2, 'api_key', 1, 'chat', 'demo', 700, 700, 700)`,
-    [old, account],
-  )
-  await database.sql(
-    `insert into hold_resolutions (hold_id, kind, outcome, actual_micro) values ($1, 'captured', 'failed', 700)`,
-    [old],
-  )
-  await database.sql(`insert into holds_without_allocations (hold_id, reason) values ($1, 'brought over')`, [old])
-  return { account, call: old, id: await apply(old, account) }
+  return { account, ...(await refundInReview(database, account)) }
 }
 const buckets = (account: bigint) =>
   database.sql('select kind, posted_micro::int as posted, expires_at from buckets where account_id = $1', [account])

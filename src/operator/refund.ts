@@ -1,18 +1,17 @@
 import type { Command } from 'commander'
+import { decide as decideRefund, statusOf } from '../administration/refunds/service.ts'
+import * as store from '../administration/refunds/store.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import type { Database } from '../db/database.ts'
 import type { RefundDecision } from '../db/schema.ts'
-import { recordAction } from '../identity/audit-log/service.ts'
-import { assert } from '../kernel/assert.ts'
+import { Fault } from '../kernel/errors.ts'
 import { inCredits } from '../kernel/money.ts'
-import { decideRefund } from '../ledger/refunds.ts'
-import { ledgerTransaction } from '../ledger/transaction.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
 import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
+import { refusedPlainly } from './refused.ts'
 import { withDatabase } from './session.ts'
-import * as store from './store/refunds.ts'
 
 /** `farebox refund list|show|approve|reject`: refunds of calls of which it is not known from where they were paid. */
 export const refundCommands: AddCommands = (program, around) => {
@@ -92,40 +91,26 @@ async function decide(
   word: RefundDecision,
   { reason, ...options }: DecisionOptions,
 ): Promise<void> {
-  await withDatabase(around, 'deciding on the refund', async ({ db, actor }) => {
-    const answer = await ledgerTransaction(db, async (tx) => {
-      const decided = await decideRefund(tx, { refundId: id, word, actor, reason })
-      if (decided === word) {
-        await recordAction(tx, {
-          actor: { kind: 'operator', name: around.userName },
-          action: word === 'approved' ? 'approve.refund' : 'reject.refund',
-          targetId: id,
-          reason,
-        })
-      }
-      return decided
-    })
-    if (answer === 'refund_not_found') throw notFound(id)
-    const refund = await existing(db, id)
-    if (answer === 'not_in_review') {
-      throw new ProgramFault(exitCodes.conflict, `Refund ${id} was verified and is completed; nothing was changed.`)
-    }
-    if (answer === 'decided_otherwise') {
-      throw new ProgramFault(
-        exitCodes.conflict,
-        `Refund ${id} was ${refund.decision} before, by ${refund.decided_by}; nothing was changed.`,
-      )
-    }
-    assert(answer === word || answer === 'repeated', `refund ${id} cannot be ${answer}`)
+  await withDatabase(around, 'deciding on the refund', async ({ db, operator }) => {
+    const { refund, changed } = await decideOrSay(db, { refundId: id, word }, { operator, reason })
     const given = word === 'approved' ? `${amount(refund.amount_micro)} to account ${refund.account_id}` : 'nothing'
     print(around, options, {
-      data: { refund: refundData(refund), changed: answer === word },
-      text:
-        answer === word
-          ? `Refund ${id} is ${statusOf(refund)}: ${given} given back.`
-          : `Refund ${id} was ${word} before, by ${refund.decided_by}; nothing was changed.`,
+      data: { refund: refundData(refund), changed },
+      text: changed
+        ? `Refund ${id} is ${statusOf(refund)}: ${given} given back.`
+        : `Refund ${id} was ${word} before, by ${refund.decided_by}; nothing was changed.`,
     })
   })
+}
+
+/** What is not there is a failure at the terminal, what was decided a conflict. */
+function decideOrSay(...deciding: Parameters<typeof decideRefund>): ReturnType<typeof decideRefund> {
+  return refusedPlainly(
+    decideRefund(...deciding).catch((cause: unknown) => {
+      if (cause instanceof Fault && cause.code === 'refund_not_found') throw notFound(deciding[1].refundId)
+      throw cause
+    }),
+  )
 }
 
 async function existing(db: Database, id: bigint): Promise<store.RefundRow> {
@@ -136,11 +121,6 @@ async function existing(db: Database, id: bigint): Promise<store.RefundRow> {
 
 const notFound = (id: bigint): ProgramFault =>
   new ProgramFault(exitCodes.failed, `There is no refund ${id}. \`farebox refund list\` shows those that wait.`)
-
-function statusOf({ is_verified, decision }: store.RefundRow): string {
-  if (is_verified || decision === 'approved') return 'completed'
-  return decision ?? 'review_required'
-}
 
 function lines(refund: store.RefundRow): Array<readonly [string, string | null]> {
   return [
@@ -158,6 +138,6 @@ function lines(refund: store.RefundRow): Array<readonly [string, string | null]>
   ]
 }
 
-function refundData({ age_seconds, ...refund }: store.RefundRow) {
-  return { ...refund, status: statusOf({ ...refund, age_seconds }), age_seconds: Math.floor(age_seconds) }
+function refundData({ age_seconds, decided_at: _, ...refund }: store.RefundRow) {
+  return { ...refund, status: statusOf(refund), age_seconds: Math.floor(age_seconds) }
 }

@@ -206,7 +206,8 @@ async function decide(
   })
 }
 
-function said(action: Action, named: string, decided: Decided): string {
+/** What was decided, for people. */
+export function said(action: Action, named: string, decided: Decided): string {
   if (decided.outcome === 'proposed')
     return `Proposed: ${action} ${named}, ${amount(decided.creditMicro)}. This is above what one operator may decide: another one has to run the same command before ${time(decided.until)}.`
   const { creditMicro, takenMicro } = decided

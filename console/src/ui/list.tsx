@@ -43,14 +43,17 @@ export function useList<T>(
   })
 }
 
-/** Shows such a list, what went wrong, and the way to older rows. */
+/** Shows such a list, what went wrong, and the way to further rows. */
 export function List<T>({
   list,
   empty,
+  more = 'Show older',
   children,
 }: {
   list: ReturnType<typeof useList<T>>
   empty: ReactNode
+  /** What asks for the next page. */
+  more?: string
   children: (rows: readonly T[]) => ReactNode
 }) {
   return (
@@ -60,7 +63,7 @@ export function List<T>({
         return (
           <>
             {rows.length === 0 ? empty : children(rows)}
-            <ShowOlder list={list} />
+            <ShowOlder list={list} words={more} />
           </>
         )
       }}
@@ -71,14 +74,16 @@ export function List<T>({
 /** The way to what does not fit on the pages that are there. */
 export function ShowOlder({
   list,
+  words = 'Show older',
 }: {
+  words?: string
   list: Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>
 }) {
   if (!list.hasNextPage) return null
   return (
     <div>
       <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-        Show older
+        {words}
       </Button>
     </div>
   )

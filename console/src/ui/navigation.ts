@@ -51,4 +51,14 @@ export const navigation: ReadonlyArray<{
       { to: '/console/account', label: 'Account' },
     ],
   },
+  {
+    title: 'Operator',
+    for: 'admins',
+    items: [
+      { to: '/console/operator/accounts', label: 'Accounts' },
+      { to: '/console/operator/refunds', label: 'Refunds in review' },
+      { to: '/console/operator/invitations', label: 'Invitations' },
+      { to: '/console/operator/audit-log', label: 'Audit log' },
+    ],
+  },
 ]

@@ -10,26 +10,28 @@ export function ShownOnce({
 }: {
   secret: string
   what: string
-  /** The name that it gets in the file for download. */
-  variable: string
+  /** The name that it gets in the file for download; absent, there is none. */
+  variable?: string
   onClose: () => void
 }) {
   const [stored, setStored] = useState(false)
   return (
     <>
-      <p>It is shown this once. Nobody can show it to you again, not even the operator.</p>
+      <p>It is shown this once. Nobody can show it to you again.</p>
       <CodeBlock text={secret} what={what} />
       <label className="row">
         <input type="checkbox" checked={stored} onChange={(event) => setStored(event.target.checked)} />I have stored it
       </label>
       <footer>
-        <a
-          className="button"
-          download="farebox.env"
-          href={`data:text/plain,${encodeURIComponent(`${variable}=${secret}\n`)}`}
-        >
-          Download as .env
-        </a>
+        {variable === undefined ? null : (
+          <a
+            className="button"
+            download="farebox.env"
+            href={`data:text/plain,${encodeURIComponent(`${variable}=${secret}\n`)}`}
+          >
+            Download as .env
+          </a>
+        )}
         <Button kind="primary" disabled={!stored} onClick={onClose}>
           Close
         </Button>

@@ -44,6 +44,7 @@ const applyRoute = (deps: RefundDeps): Route =>
       call_id: IdParameter(),
       reason: Type.String({ minLength: 1, maxLength: REASON_LENGTH_MAX, pattern: NOT_BLANK }),
     }),
+    example: { call_id: 1001, reason: 'no answer came' },
     replies: { 200: Closed({ status: Status, refund: Refund, request_id: Type.String() }) },
     refuses: ['call_not_found', 'not_original_account', 'call_not_refundable'],
     handle: async ({ caller, body, requestId }) => {

@@ -21,6 +21,7 @@ export function agentSignInRoutes(deps: AgentSignInDeps): Route[] {
       body: Closed({
         wallet_address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$', description: 'In any case' }),
       }),
+      example: { wallet_address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
       replies: {
         200: Closed({
           challenge_id: Type.String(),

@@ -33,6 +33,8 @@ export const actions = {
   'refund.order': 'order',
   'dismiss.order': 'order',
   'rewind.chain': 'chain',
+  'credit.payment': 'payment',
+  'refund.payment': 'payment',
   'dismiss.payment': 'payment',
   'create.webhook': 'webhook',
   'change.webhook': 'webhook',

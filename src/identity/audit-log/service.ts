@@ -81,23 +81,44 @@ export interface Verification {
 
 const PAGE = 1_000
 
+/** Which part of the log to check. */
+interface Part {
+  /** The row that it follows, which counts as checked; absent, the part begins with the first row. */
+  readonly after?: bigint
+  /** As many rows at most; absent, all that there are. */
+  readonly limit?: number
+  /** A head that was noted earlier, which must still be part of the chain. */
+  readonly expected?: { readonly id: bigint; readonly hash: string } | undefined
+}
+
+/** Reads the whole log in one snapshot and checks every row against the one before it. */
+export async function verifyAuditLog(db: Database, expected?: Part['expected']): Promise<Verification> {
+  const { whole: _, ...found } = await verifyPartOfAuditLog(db, { expected })
+  return found
+}
+
 /**
- * Reads the whole log in one snapshot and checks every row against the one before it. `expected`: a head that was
- * noted earlier, which must still be part of the chain.
+ * The same for a part of it, so that a long log can be checked piece by piece: `whole` is true when the part reaches its
+ * end, which is compared with the end that is noted. Pieces prove what the whole does, as long as each begins where the
+ * one before it ended.
  */
-export async function verifyAuditLog(
+export async function verifyPartOfAuditLog(
   db: Database,
-  expected?: { readonly id: bigint; readonly hash: string },
-): Promise<Verification> {
+  { after = 0n, limit = Number.POSITIVE_INFINITY, expected }: Part,
+): Promise<Verification & { readonly whole: boolean }> {
   return inSnapshot(db, async (tx) => {
-    let last: store.Head = { id: 0n, hash: FIRST_HASH }
+    const from = after === 0n ? FIRST_HASH : await store.hashAt(tx, after)
+    let last: store.Head = { id: after, hash: from ?? FIRST_HASH }
     let rows = 0
-    const result = (broken: Verification['broken']): Verification => ({
+    const result = (broken: Verification['broken'], whole = false) => ({
       rows,
       head: { id: last.id, hash: last.hash.toString('hex') },
       broken,
+      whole,
     })
-    for await (const row of allRows(tx)) {
+    if (from === undefined) return result({ id: after, problem: `row ${after} is not there` })
+    for await (const row of rowsAfter(tx, after)) {
+      if (rows === limit) return result(undefined)
       const problem =
         breakAt(row, last) ??
         (expected?.id === row.id && expected.hash !== row.hash.toString('hex')
@@ -107,20 +128,20 @@ export async function verifyAuditLog(
       last = { id: row.id, hash: row.hash }
       rows++
     }
-    const noted = await store.head(tx)
-    if (!noted || noted.id !== last.id || !noted.hash.equals(last.hash)) {
-      return result({
-        id: last.id + 1n,
-        problem: `the log ends with row ${last.id}, but ${noted ? `row ${noted.id}` : 'nothing'} is noted as its end: rows were removed or added`,
-      })
-    }
-    if (expected && expected.id > last.id)
-      return result({
-        id: last.id + 1n,
-        problem: `the log ends before row ${expected.id}, which was noted`,
-      })
-    return result(undefined)
+    return result(wrongEnd(last, await store.head(tx), expected), true)
   })
+}
+
+/** What is wrong with the end of the log; undefined when nothing is. */
+function wrongEnd(last: store.Head, noted: store.Head | undefined, expected: Part['expected']): Verification['broken'] {
+  if (!noted || noted.id !== last.id || !noted.hash.equals(last.hash))
+    return {
+      id: last.id + 1n,
+      problem: `the log ends with row ${last.id}, but ${noted ? `row ${noted.id}` : 'nothing'} is noted as its end: rows were removed or added`,
+    }
+  if (expected && expected.id > last.id)
+    return { id: last.id + 1n, problem: `the log ends before row ${expected.id}, which was noted` }
+  return undefined
 }
 
 /** Gives every row of one snapshot, oldest first, as the JSON object that its hash covers, with the hash. */
@@ -129,7 +150,7 @@ export async function exportAuditLog(
   each: (row: Record<string, unknown>) => void | Promise<void>,
 ): Promise<void> {
   await inSnapshot(db, async (tx) => {
-    for await (const row of allRows(tx)) await each(exported(row))
+    for await (const row of rowsAfter(tx, 0n)) await each(exported(row))
   })
 }
 
@@ -149,8 +170,8 @@ async function inSnapshot<T>(db: Database, work: (tx: Tx) => Promise<T>): Promis
     })
 }
 
-async function* allRows(tx: Tx): AsyncGenerator<LogRow> {
-  for (let after = 0n; ; ) {
+async function* rowsAfter(tx: Tx, first: bigint): AsyncGenerator<LogRow> {
+  for (let after = first; ; ) {
     const page = await store.rows(tx, { after, limit: PAGE })
     yield* page
     const end = page.at(-1)

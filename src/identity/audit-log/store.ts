@@ -46,6 +46,12 @@ export async function rows(db: Database | Tx, { after, limit }: Page): Promise<L
   return page.rows
 }
 
+/** The hash of one row. */
+export async function hashAt(db: Database | Tx, id: bigint): Promise<Buffer | undefined> {
+  const row = await db.selectFrom('audit_log').select('hash').where('id', '=', id).executeTakeFirst()
+  return row?.hash
+}
+
 /** What to look for. */
 export interface Filter {
   readonly actor: string | undefined
@@ -53,16 +59,22 @@ export interface Filter {
   readonly targetKind: string | undefined
   readonly targetId: string | undefined
   readonly limit: number
+  /** Only entries that are older than this one. */
+  readonly beforeId?: bigint | undefined
 }
 
 /** The newest rows that match, newest first. */
-export async function newest(db: Database, { actor, action, targetKind, targetId, limit }: Filter): Promise<LogRow[]> {
+export async function newest(
+  db: Database,
+  { actor, action, targetKind, targetId, limit, beforeId }: Filter,
+): Promise<LogRow[]> {
   const { rows: found } = await sql<LogRow>`
     select ${columns} from audit_log
     where (${actor ?? null}::text is null or actor = ${actor ?? null})
       and (${action ?? null}::text is null or action = ${action ?? null})
       and (${targetKind ?? null}::text is null or target_kind = ${targetKind ?? null})
       and (${targetId ?? null}::text is null or target_id = ${targetId ?? null})
+      and (${beforeId ?? null}::bigint is null or id < ${beforeId ?? null})
     order by id desc limit ${limit}`.execute(db)
   return found
 }

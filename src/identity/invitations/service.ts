@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../../db/database.ts'
 import type { Random } from '../../kernel/random.ts'
-import { recordAction } from '../audit-log/service.ts'
+import { type Operator, operatorName, recordAction } from '../audit-log/service.ts'
 import { invitationHash, newInvitationCode } from './code.ts'
 import * as store from './store.ts'
 
@@ -11,14 +11,20 @@ export interface NewInvitation {
   readonly expiresAt: Date | undefined
   /** For whom it is; nothing is checked against it. */
   readonly note: string
-  /** Who makes it, at the terminal. */
-  readonly operator: string
+}
+
+/** Who makes or ends it, for the audit log. */
+export interface InvitationBy {
+  readonly operator: Operator
+  readonly reason?: string
+  readonly requestId?: string
 }
 
 /** Makes an invitation, which is in the audit log. Its code is in this answer and nowhere else, ever. */
 export async function createInvitation(
   deps: { readonly db: Database; readonly random: Random },
-  { operator, ...wanted }: NewInvitation,
+  wanted: NewInvitation,
+  { operator, reason, requestId }: InvitationBy,
 ): Promise<{ id: bigint; code: string }> {
   const code = newInvitationCode(deps.random)
   const { maxUses, expiresAt, note } = wanted
@@ -26,13 +32,15 @@ export async function createInvitation(
     const id = await store.insert(tx, {
       ...wanted,
       codeHash: invitationHash(code),
-      createdBy: `operator:${operator}`,
+      createdBy: operatorName(operator),
     })
     await recordAction(tx, {
-      actor: { kind: 'operator', name: operator },
+      actor: operator,
       action: 'create.invitation',
       targetId: id,
       after: { max_uses: maxUses, expires_at: expiresAt?.toISOString() ?? null, note },
+      reason,
+      requestId,
     })
     return { id, code }
   })
@@ -41,16 +49,18 @@ export async function createInvitation(
 /** Ends an invitation; who registered with it stays. False when it was ended before, undefined when there is none. */
 export function revokeInvitation(
   db: Database,
-  wanted: { id: bigint; operator: string; reason: string },
+  id: bigint,
+  { operator, reason, requestId }: InvitationBy,
 ): Promise<boolean | undefined> {
   return db.transaction().execute(async (tx) => {
-    const changed = await store.revoke(tx, wanted.id)
+    const changed = await store.revoke(tx, id)
     if (changed)
       await recordAction(tx, {
-        actor: { kind: 'operator', name: wanted.operator },
+        actor: operator,
         action: 'revoke.invitation',
-        targetId: wanted.id,
-        reason: wanted.reason,
+        targetId: id,
+        reason,
+        requestId,
       })
     return changed
   })

@@ -66,9 +66,9 @@ export async function revoke(tx: Tx, id: bigint): Promise<boolean | undefined> {
   return before && before.revoked_at === null
 }
 
-/** The newest invitations, newest first. */
-export async function list(db: Database, limit: number): Promise<InvitationRow[]> {
-  return db
+/** The newest invitations, newest first; with `beforeId`, those that are older than that one. */
+export async function list(db: Database, limit: number, beforeId?: bigint): Promise<InvitationRow[]> {
+  let select = db
     .selectFrom('invitations')
     .select([
       'id',
@@ -83,5 +83,6 @@ export async function list(db: Database, limit: number): Promise<InvitationRow[]
     ])
     .orderBy('id', 'desc')
     .limit(limit)
-    .execute()
+  if (beforeId !== undefined) select = select.where('id', '<', beforeId)
+  return select.execute()
 }

@@ -113,6 +113,7 @@ function createRoute(deps: KeyRouteDeps): Route {
       expires_at: Type.Optional(Nullable(Time('In the future; null is never'))),
       budget: Type.Optional(Nullable(BudgetBody)),
     }),
+    example: { name: 'my program', budget: { daily_micro: 1_000_000 } },
     replies: {
       200: Closed({
         data: NewKey,

@@ -121,6 +121,18 @@ export async function revokeOf(db: Database | Tx, which: { accountId: bigint; id
   return numUpdatedRows
 }
 
+/** The same for keys that are not revoked yet: gives how many this call revoked, each key to one caller only. */
+export async function revokeAlive(tx: Tx, which: { accountId: bigint; id?: bigint }): Promise<bigint> {
+  let update = tx
+    .updateTable('api_keys')
+    .set({ revoked_at: sql<Date>`now()` })
+    .where('account_id', '=', which.accountId)
+    .where('revoked_at', 'is', null)
+  if (which.id !== undefined) update = update.where('id', '=', which.id)
+  const { numUpdatedRows } = await update.executeTakeFirst()
+  return numUpdatedRows
+}
+
 /** Notes when keys were last used: in bulk and seldom, off the hot path. */
 export async function touch(db: Database, ids: readonly bigint[]): Promise<void> {
   await db.updateTable('api_keys').set({ last_used_at: sql<Date>`now()` }).where('id', 'in', ids).execute()

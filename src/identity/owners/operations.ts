@@ -14,7 +14,7 @@ export type RoleRefusal = 'no_such_account' | 'agents_have_no_role'
 export async function changeRole(
   tx: Tx,
   wanted: { accountId: bigint; role: AccountRole },
-  by: { actor: Actor; reason: string },
+  by: { actor: Actor; reason: string; requestId?: string | undefined },
 ): Promise<{ before: AccountRole } | { refused: RoleRefusal }> {
   const account = await find(tx, wanted.accountId)
   if (account?.account_type === 'agent' && wanted.role === 'admin') return { refused: 'agents_have_no_role' }

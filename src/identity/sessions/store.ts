@@ -102,6 +102,17 @@ export async function revoke(
   return numUpdatedRows
 }
 
+/** Ends the sessions of an account that may still be used. Gives how many this call ended, each session to one caller only. */
+export async function revokeAlive(tx: Tx, accountId: bigint): Promise<bigint> {
+  const { numUpdatedRows } = await tx
+    .updateTable('sessions')
+    .set({ revoked_at: sql<Date>`now()` })
+    .where('account_id', '=', accountId)
+    .where(alive)
+    .executeTakeFirst()
+  return numUpdatedRows
+}
+
 /** Sessions of an account that may still be used, newest first; with `beforeId`, those that are older than that one. */
 export async function listAlive(
   db: Database,

@@ -143,6 +143,7 @@ function owningRoutes(deps: WalletDeps): Route[] {
       access: 'session',
       extension: true,
       body: Closed({ wallet_address: AddressBody() }),
+      example: { wallet_address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
       replies: { 200: ChallengeReply },
       refuses: ['owner_account_required', 'wallet_already_bound'],
       handle: async ({ caller, body, requestId, reply }) => {

@@ -54,6 +54,7 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
       tag: 'Chat',
       access: 'spending',
       body: ChatBody,
+      example: { model: 'demo-chat', messages: [{ role: 'user', content: 'hello' }] },
       bodyLimit: deps.chatBodyLimit,
       replies: { 200: ChatCompletion },
       refuses: [
@@ -81,6 +82,7 @@ export function chatRoutes(deps: ChatRouteDeps): Route[] {
       access: 'any',
       extension: true,
       body: ChatBody,
+      example: { model: 'demo-chat', messages: [{ role: 'user', content: 'hello' }] },
       bodyLimit: deps.chatBodyLimit,
       replies: { 200: ChatEstimate },
       refuses: ['model_not_found'],

@@ -79,6 +79,20 @@ export const missingThings = {
     message: 'There is no identity provider of this name.',
     fix: 'GET /v1/auth/oidc/providers lists the identity providers.',
   },
+  refund_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Refund not found',
+    message: 'There is no such refund.',
+    fix: 'GET /v1/admin/refunds lists the refunds that wait for a decision.',
+  },
+  invitation_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Invitation not found',
+    message: 'There is no such invitation.',
+    fix: 'GET /v1/admin/invitations lists the invitations.',
+  },
   session_not_found: {
     status: 404,
     type: 'not_found_error',

@@ -42,6 +42,7 @@ export function imageRoutes(deps: ImageRouteDeps): Route[] {
       tag: 'Media',
       access: 'spending',
       body: ImageBody,
+      example: { model: 'demo-image', prompt: 'a lighthouse at night', n: 1 },
       bodyLimit: deps.mediaBodyLimit,
       fromForm: async (form) => {
         const { image, ...fields } = await formFields(form, {

@@ -51,6 +51,7 @@ export function videoRoutes(deps: VideoRouteDeps): Route[] {
       access: 'spending',
       extension: true,
       body: VideoBody,
+      example: { model: 'demo-video', prompt: 'waves', duration: 2 },
       bodyLimit: deps.mediaBodyLimit,
       replies: { 202: TaskCreated },
       refuses: creationRefusals,

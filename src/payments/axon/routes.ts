@@ -64,6 +64,7 @@ const quoteRoute = (deps: AxonDeps): Route =>
     tag,
     access: 'any',
     body: QuoteBody,
+    example: { credit_usd: '5' },
     replies: { 200: QuoteReply },
     refuses: quoteRefusals,
     handle: async ({ caller, body, requestId, reply }) => {

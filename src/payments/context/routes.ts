@@ -24,6 +24,7 @@ export function contextRoutes(deps: ContextDeps): Route[] {
           description: 'An Agent that is linked to the caller; without one the caller is credited',
         }),
       }),
+      example: { amount_micro: '5000000' },
       replies: {
         200: Closed({
           data: Closed({

@@ -45,6 +45,7 @@ const createRoute = (deps: OrdersDeps): Route =>
         }),
       ),
     }),
+    example: { asset_id: 'dev_usdc', amount_micro: '5000000', idempotency_key: 'first-order' },
     replies: OneOrder.replies,
     refuses: [
       'invalid_idempotency_key',

@@ -117,6 +117,7 @@ function createRoute(deps: EndpointDeps): Route {
       'Deliveries follow Standard Webhooks: webhook-id, webhook-timestamp and webhook-signature. Answer 2xx within 15 seconds; anything else is tried again for 24 hours, 410 disables the endpoint.',
     access: 'session',
     body: Closed({ url: Url, events: Type.Optional(Events), description: Type.Optional(Description) }),
+    example: { url: 'https://example.com/hooks', events: ['order.completed', 'task.finished'] },
     replies: { 200: Closed({ data: WithSecret }) },
     refuses: ['too_many_webhooks'],
     handle: async ({ caller, body, reply, requestId }) => {

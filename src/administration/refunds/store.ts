@@ -16,22 +16,32 @@ export interface RefundRow {
   readonly decision: RefundDecision | null
   readonly decided_by: string | null
   readonly decision_reason: string | null
+  readonly decided_at: Date | null
   readonly created_at: Date
   readonly age_seconds: number
 }
 
 const rows = sql`
   select f.id, f.call_id, h.request_id, f.account_id, f.amount_micro::bigint as amount_micro, f.reason, f.is_verified, w.reason as note,
-         d.decision, d.decided_by, d.reason as decision_reason, f.created_at, extract(epoch from now() - f.created_at)::float8 as age_seconds
+         d.decision, d.decided_by, d.reason as decision_reason, d.decided_at, f.created_at, extract(epoch from now() - f.created_at)::float8 as age_seconds
   from refunds f
   join holds h on h.id = f.call_id
   left join refund_decisions d on d.refund_id = f.id
   left join holds_without_allocations w on w.hold_id = f.call_id`
 
-/** Refunds that wait for a decision, oldest first. */
-export async function waiting(db: Database, limit: number): Promise<RefundRow[]> {
+/** Refunds that wait for a decision, oldest first; with `afterId`, those that came after that one. */
+export async function waiting(db: Database, limit: number, afterId = 0n): Promise<RefundRow[]> {
   return (
-    await sql<RefundRow>`${rows} where not f.is_verified and d.refund_id is null order by f.id limit ${limit}`.execute(
+    await sql<RefundRow>`${rows} where not f.is_verified and d.refund_id is null and f.id > ${afterId}
+      order by f.id limit ${limit}`.execute(db)
+  ).rows
+}
+
+/** Refunds that somebody decided on, the newest first; with `beforeId`, those that are older than that one. */
+export async function decided(db: Database, limit: number, beforeId: bigint | undefined): Promise<RefundRow[]> {
+  return (
+    await sql<RefundRow>`${rows} where not f.is_verified and d.refund_id is not null
+      and (${beforeId ?? null}::bigint is null or f.id < ${beforeId ?? null}) order by f.id desc limit ${limit}`.execute(
       db,
     )
   ).rows

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Database } from '../../db/database.ts'
+import type { Database } from '../../../db/database.ts'
 
 /** What is known of a key besides its secret, which is nowhere. */
 export interface KeyMetadata {
