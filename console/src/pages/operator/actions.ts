@@ -43,6 +43,8 @@ const named: Readonly<Record<Action, true>> = {
   'replay.webhook': true,
   'rotate.webhook_secret': true,
   'rotate.webhook_task_secret': true,
+  'credit.payment': true,
+  'refund.payment': true,
   'credit.native_payment': true,
   'refund.native_payment': true,
   'dismiss.native_payment': true,
