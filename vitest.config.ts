@@ -1,21 +1,41 @@
 import { defineConfig } from 'vitest/config'
 
-/** Slow files first would be nicer, but two workers on two cores keep both busy all the same. */
+/** Two kinds of tests: those that stand on one PostgreSQL, and those that look at one running server with one browser. */
 // biome-ignore lint/style/noDefaultExport: the runner looks for the default export
 export default defineConfig({
   test: {
-    include: [
-      'src/**/*.test.ts',
-      'console/src/**/*.test.ts',
-      'sdk/src/**/*.test.ts',
-      'test/**/*.test.ts',
-      'bench/**/*.test.ts',
-    ],
-    globalSetup: ['test/database-cluster.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    reporters: process.env.CI ? ['default'] : ['default'],
+    reporters: ['default'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'house',
+          include: [
+            'src/**/*.test.ts',
+            'console/src/**/*.test.ts',
+            'sdk/src/**/*.test.ts',
+            'test/**/*.test.ts',
+            'bench/**/*.test.ts',
+          ],
+          exclude: ['test/browser/**'],
+          globalSetup: ['test/database-cluster.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          globalSetup: ['test/browser/shared-world.ts'],
+          // a browser, a server, a chain and the operator's commands share what cores there are
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
+        },
+      },
+    ],
   },
 })

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { type Economy, GRANT_MICRO } from './database.ts'
+import { GRANT_MICRO } from './database.ts'
 import { CALL_MICRO } from './workload.ts'
 
 /** Calls that one statement writes: a transaction each, so that progress can be told. */
@@ -13,7 +13,7 @@ const HOLD_MICRO = 4n * CALL_MICRO
  * runs on the database. Returns when the tables are analysed, as autovacuum would leave them.
  */
 export async function writeHistory(
-  economy: Economy,
+  economy: { readonly url: string; readonly accounts: ReadonlyArray<{ readonly id: bigint }> },
   count: number,
   progress: (written: number) => void,
 ): Promise<void> {
@@ -24,7 +24,8 @@ export async function writeHistory(
     await client.query('set synchronous_commit = off')
     await client.query(`create temporary table dealt as
       select row_number() over (order by b.account_id)::bigint - 1 as turn, b.account_id, b.id as bucket_id, k.id as key_id, a.family_id
-      from buckets b join accounts a on a.id = b.account_id join api_keys k on k.account_id = a.id`)
+      from buckets b join accounts a on a.id = b.account_id join api_keys k on k.account_id = a.id
+      where a.id in (${economy.accounts.map(({ id }) => String(id)).join(', ')})`)
     await client.query('create unique index on dealt (turn)')
     await client.query('analyze dealt')
     const first = await nextIds(client, count)

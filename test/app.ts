@@ -17,6 +17,8 @@ import { freshDatabase, type TestDatabase } from './database.ts'
 import { type DatabaseLine, databaseProxy } from './database-proxy.ts'
 import { type MockProvider, startMockProvider } from './mock-provider.ts'
 
+export { until } from './until.ts'
+
 /** The key that the server sends to its mock providers: it must never be seen anywhere else. */
 export const PROVIDER_KEY = 'pk-canary-provider-0123456789'
 
@@ -243,15 +245,6 @@ export const framesOf = (text: string): JsonObject[] =>
     .split('\n\n')
     .filter((event) => event.startsWith('data: '))
     .map((event) => (event === 'data: [DONE]' ? { done: true } : (JSON.parse(event.slice(6)) as JsonObject)))
-
-/** Waits until a condition holds, asked again every few milliseconds; fails after half a minute, which only a broken program or machine takes. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const deadline = performance.now() + 30_000; performance.now() < deadline; ) {
-    if (await condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never came true: ${what}`)
-}
 
 function handClock(): HandClock {
   let time = new Date('2026-06-01T00:00:00Z')

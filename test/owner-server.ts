@@ -110,7 +110,10 @@ function composed(
     Object.entries(made.identityProviders).map(([name, { clientSecret }]) => [name, clientSecret]),
   )
   return createApp({
-    config: { ...config, oidc: { providers, requireInvitation, consoleUrl: undefined } },
+    config: {
+      ...config,
+      oidc: { providers, requireInvitation, consoleUrl: undefined, supportContact: 'help@example.com' },
+    },
     secrets: { ...secrets, oidcClientSecrets },
     databaseUrl: made.database.url,
     pepper: randomBytes(32),

@@ -3082,6 +3082,8 @@ export interface operations {
                         }[];
                         /** @description Whether a new owner needs an invitation code */
                         invitation_required: boolean;
+                        /** @description Where people turn for help: an e-mail or https address, or empty */
+                        support_contact: string;
                     };
                 };
             };
@@ -11280,6 +11282,8 @@ export interface operations {
                 model?: string;
                 status?: "running" | "success" | "failed" | "usage_unknown" | "pending_settlement";
                 key_id?: number;
+                /** @description Of the request that made the call */
+                request_id?: string;
                 /** @description First moment */
                 from?: string;
                 /** @description First moment that is not in the range any more */

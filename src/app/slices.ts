@@ -215,6 +215,7 @@ function ownerSignIn({ db, around, onTrouble }: Core, publicUrl: () => string): 
     publicUrl,
     onTrouble,
     requireInvitation: oidc.requireInvitation,
+    supportContact: oidc.supportContact,
     consoleUrl: consoleUrl({ around }, publicUrl),
   }
 }

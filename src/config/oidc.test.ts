@@ -45,17 +45,19 @@ test('without a word about it nobody signs in by OIDC, and registration is open'
     providers: {},
     requireInvitation: false,
     consoleUrl: undefined,
+    supportContact: '',
   })
 })
 
 test('several providers are read, each with its secret from the environment and none in the configuration', () => {
-  const file = `{ require_invitation: true, console_url: "https://c.example.com/x/", providers: { google: ${google},
+  const file = `{ require_invitation: true, console_url: "https://c.example.com/x/", support_contact: help@example.com, providers: { google: ${google},
     acme: { issuer: "https://id.acme.example", client_id: b, client_secret_env: ACME_SECRET, scopes: [openid, profile], label: Acme } } }`
   const environment = { ACME_SECRET: 'planted' }
   const { config, secrets } = load(file, { environment, mode: 'production' })
   expect(config.oidc).toEqual({
     requireInvitation: true,
     consoleUrl: 'https://c.example.com/x',
+    supportContact: 'help@example.com',
     providers: {
       google: {
         issuer: 'https://accounts.google.com',

@@ -13,6 +13,8 @@ export interface OidcConfig {
   readonly requireInvitation: boolean
   /** Without a trailing slash; undefined: `/console` of the public address. */
   readonly consoleUrl: string | undefined
+  /** An e-mail or https address; empty: people are told to ask the operator. */
+  readonly supportContact: string
 }
 
 /** An OpenID Connect provider. Its client secret is in Secrets.oidcClientSecrets. */
@@ -80,7 +82,12 @@ export function readOidc({
     problems.push({ where: file.place(oidc, 'console_url'), problem: `Console: ${problem}`, fix })
   }
   return {
-    oidc: { providers, requireInvitation: oidc.require_invitation, consoleUrl },
+    oidc: {
+      providers,
+      requireInvitation: oidc.require_invitation,
+      consoleUrl,
+      supportContact: oidc.support_contact ?? '',
+    },
     clientSecrets,
     problems,
   }

@@ -58,6 +58,14 @@ export const Oidc = Keys(
         description: 'Where the console is, to which a sign-in returns. Absent: `/console` of the public address.',
       }),
     ),
+    support_contact: Type.Optional(
+      Type.String({
+        pattern: '^(https://[^\\s<>"]+|[^\\s@<>"]+@[^\\s@<>"]+)$',
+        maxLength: 320,
+        description:
+          'Where people turn for help: an e-mail address or an https:// address. The console shows it to everybody, also to whoever is banned.',
+      }),
+    ),
   },
   { default: {}, description: 'How owners sign in: by OpenID Connect.' },
 )

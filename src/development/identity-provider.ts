@@ -37,8 +37,9 @@ const HOUR_SECONDS = 60 * MINUTE_SECONDS
 
 /**
  * Starts a real OpenID Connect provider in this process, on loopback, for development and tests: one click chooses
- * who signs in, and a `login_hint` with a known e-mail address needs not even that. It keeps nothing: its keys
- * and codes are of this run, its subjects of all runs.
+ * who signs in, and a `login_hint` with a known e-mail address needs not even that. Any other address of example.com
+ * is somebody too, who is there to be hinted at. It keeps nothing: its keys and codes are of this run, its subjects
+ * of all runs.
  */
 export async function startIdentityProvider(
   options: DevelopmentIdentityProviderOptions,
@@ -89,7 +90,8 @@ async function createProvider(
   options: DevelopmentIdentityProviderOptions,
 ): Promise<Provider> {
   const { interactionPolicy, Provider } = await quietly(() => import('oidc-provider'))
-  const hinted = (hint: unknown): Person | undefined => options.people.find(({ email }) => email === hint)
+  const hinted = (hint: unknown): Person | undefined =>
+    options.people.find(({ email }) => email === hint) ?? anybody(hint)
   // without a hint the question is asked each time: nobody is signed in by who was here before
   const chosen = new interactionPolicy.Check(
     'nobody_chosen',
@@ -117,6 +119,13 @@ async function createProvider(
   )
   provider.Client.prototype.redirectUriAllowed = options.isCallback
   return provider
+}
+
+/** As many people as scripts and tests want: their address is their subject. */
+function anybody(address: unknown): Person | undefined {
+  return typeof address === 'string' && /^[a-z0-9][a-z0-9.-]{0,63}@example\.com$/.test(address)
+    ? { subject: address, email: address }
+    : undefined
 }
 
 /** What does not depend on how people are chosen. */
@@ -185,7 +194,7 @@ async function consent({ oidc }: Context): Promise<unknown> {
 }
 
 function accountOf(people: readonly Person[], subject: string): unknown {
-  const person = people.find((candidate) => candidate.subject === subject)
+  const person = people.find((candidate) => candidate.subject === subject) ?? anybody(subject)
   const claims = { sub: subject, email: person?.email, email_verified: true }
   return person && { accountId: subject, claims: () => claims }
 }

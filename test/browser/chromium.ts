@@ -4,7 +4,7 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type Browser, chromium } from 'playwright-core'
+import { type BrowserServer, chromium } from 'playwright-core'
 
 const cache = fileURLToPath(new URL('../../node_modules/.cache/farebox-chromium', import.meta.url))
 const installed = [
@@ -28,12 +28,12 @@ const ARGUMENTS = [
   '--font-render-hinting=none',
 ]
 
-/** Starts a headless Chromium: the one of node_modules, with its own libraries where the system has none; else an installed one. */
-export async function startChromium(): Promise<Browser> {
+/** Starts a headless Chromium for whoever connects to it: the one of node_modules, with its own libraries where the system has none; else an installed one. */
+export async function startChromium(): Promise<BrowserServer> {
   const failures: unknown[] = []
   for (const candidate of await candidates()) {
     try {
-      return await chromium.launch({ headless: true, args: ARGUMENTS, ...candidate })
+      return await chromium.launchServer({ headless: true, args: ARGUMENTS, ...candidate })
     } catch (error) {
       failures.push(error)
     }

@@ -3,26 +3,27 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newOwner, type Person } from './people.ts'
+import { pictureForDocuments } from './pictures.ts'
 import { costsMore, failedAfterCharge, unknownCost } from './seed.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
 
-// a browser, a server, a chain and the operator's commands share what cores there are
-vi.setConfig({ testTimeout: 180_000 })
 const PATIENT = { timeout: 30_000 }
 
 let world: BrowserWorld
+let owner: Person
 beforeAll(async () => {
   world = await startBrowserWorld()
-}, 120_000)
+  owner = await newOwner(world, { name: 'money', credits: 1000 })
+})
 afterAll(() => world?.stop())
 
 /** The owner, at a page of the console. */
 async function at(path: string): Promise<{ visitor: Visitor; page: Page }> {
   const visitor = await world.visitor()
   const page = await visitor.tab()
-  await visitor.signIn(page)
-  await page.goto(path)
+  await visitor.signIn(page, owner.email, path)
   return { visitor, page }
 }
 
@@ -35,7 +36,7 @@ async function availableMicro(page: Page): Promise<bigint> {
 const settlementOf = (page: Page, requestId: string) => page.getByRole('article').filter({ hasText: requestId })
 
 test('a call of unknown cost is amber in Settlements, found from Home, and can be authorized by nobody', async () => {
-  const requestId = await unknownCost(world)
+  const requestId = await unknownCost(world, owner)
   const { visitor, page } = await at('/console')
   await page.getByText(/waits? for (its|their) settlement/).waitFor()
   await page.getByRole('link', { name: 'See settlements' }).click()
@@ -49,20 +50,19 @@ test('a call of unknown cost is amber in Settlements, found from Home, and can b
 })
 
 test('what a call cost above its hold is paid by a click, once there is enough, after saying who pays what', async () => {
-  const requestId = await unknownCost(world)
+  const requestId = await unknownCost(world, owner)
   await costsMore(world, requestId, 1_500_000_000)
   const { visitor, page } = await at('/console/settlements')
   const item = settlementOf(page, requestId)
   await item.getByText('has too few Credits now').waitFor()
   expect(await item.getByRole('button', { name: 'Authorize' }).count()).toBe(0)
-  const owner = world.development.owner.account_id
-  await world.operator('credits', 'grant', String(owner), '1000', '--reason', 'to settle it')
+  await world.operator('credits', 'grant', String(owner.accountId), '1000', '--reason', 'to settle it')
   await page.reload()
   await item.getByRole('button', { name: 'Authorize' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('1,499.999967').first().waitFor()
   expect(await dialog.getByRole('listitem').textContent()).toBe(
-    `1,499.999967 Credits by account ${owner}, which is yours`,
+    `1,499.999967 Credits by account ${owner.accountId}, which is yours`,
   )
   expect(await accessibilityProblems(page)).toEqual([])
   await dialog.getByRole('button', { name: /^Pay / }).click()
@@ -76,17 +76,18 @@ test('a failed call that was charged is refunded from Requests, and the balance 
   const { visitor, page } = await at('/console/requests?status=failed')
   await page.getByText('No calls here').waitFor()
   const before = await availableMicro(page)
-  await failedAfterCharge(world, 'owner')
+  await failedAfterCharge(world, owner)
   await page.reload()
   const refund = page.getByRole('button', { name: /^Refund call/ })
   await refund.waitFor()
   await expect.poll(() => availableMicro(page), PATIENT).toBe(before - 20_000n)
   await refund.click()
   await page.getByLabel('Why').fill('no picture came')
+  await pictureForDocuments(page, 'requests-refund')
   expect(await accessibilityProblems(page)).toEqual([])
   await page.getByRole('button', { name: 'Ask for the refund' }).click()
   await page.getByText('The Credits are back').waitFor()
-  await page.getByText(`to account ${world.development.owner.account_id}`).waitFor()
+  await page.getByText(`to account ${owner.accountId}`).waitFor()
   await page.getByRole('button', { name: 'Close' }).click()
   await page.getByText('It was refunded.').waitFor()
   await expect.poll(() => availableMicro(page), PATIENT).toBe(before)
@@ -132,6 +133,7 @@ test('an endpoint is made, its secret shown once verifies a test, and the log se
     await page.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`)
     await page.getByLabel('Description').fill('My server')
     await page.getByLabel('task.finished').check()
+    await pictureForDocuments(page, 'webhooks-new')
     expect(await accessibilityProblems(page)).toEqual([])
     await page.getByRole('button', { name: 'Create endpoint' }).click()
     const secret = await page.getByLabel('signing secret', { exact: true }).locator('code').textContent()
@@ -150,4 +152,50 @@ test('an endpoint is made, its secret shown once verifies a test, and the log se
   } finally {
     receiver.close()
   }
+})
+
+test('an operation is tried for the price on its button, once however often it is sent, and leads to its call', async () => {
+  const { visitor, page } = await at('/console/capabilities')
+  const operation = page.getByRole('group').filter({ hasText: 'Pig Latin' }).first()
+  await operation.getByText('Pig Latin', { exact: true }).click()
+  await operation.getByRole('button', { name: 'Call it for at most 0.02 Credits' }).click()
+  await operation.getByText('This is needed.').waitFor()
+  await operation.getByLabel('text', { exact: true }).fill('hello world')
+  const keys: string[] = []
+  await page.route('**/operations/pig-latin', async (route) => {
+    keys.push(route.request().headers()['idempotency-key'] ?? '')
+    // the call is made and charged, and its first answer is lost on the way
+    const answer = await route.fetch()
+    await (keys.length === 1 ? route.abort() : route.fulfill({ response: answer }))
+  })
+  const before = await availableMicro(page)
+  await operation.getByRole('button', { name: 'Call it for 0.000022 Credits' }).click()
+  await operation.getByText('The server cannot be reached').waitFor()
+  await operation.getByRole('button', { name: 'Try again' }).click()
+  await operation.getByText('ellohay orldway').waitFor()
+  await pictureForDocuments(page, 'capabilities-tried')
+  expect(keys).toEqual([keys[0], keys[0]])
+  expect(keys[0]).not.toBe('')
+  await expect.poll(() => availableMicro(page), PATIENT).toBe(before - 22n)
+  expect(await accessibilityProblems(page)).toEqual([])
+  await operation.getByRole('tab', { name: 'curl' }).press('ArrowRight')
+  await operation.getByText("farebox.request('POST'").waitFor()
+  await operation.getByRole('link', { name: /^See call/ }).click()
+  await page.getByRole('heading', { name: 'Requests' }).waitFor()
+  await page.getByRole('cell', { name: /demo-text/ }).waitFor()
+  expect(await page.getByRole('row').count()).toBe(2)
+  const said = visitor.complaints.filter((complaint) => !complaint.includes('ERR_FAILED'))
+  expect(said).toEqual([])
+})
+
+test('an operation that answers with a task is followed until it is done', async () => {
+  const { visitor, page } = await at('/console/capabilities')
+  const operation = page.getByRole('group').filter({ hasText: 'Counts each word' }).first()
+  await operation.getByText('Report', { exact: true }).click()
+  await operation.getByLabel('text', { exact: true }).fill('to be or not to be')
+  await operation.getByRole('button', { name: 'Call it for 0.005 Credits' }).click()
+  await operation.getByText('The task is done.').waitFor()
+  await operation.getByText('0.005 Credits charged.').waitFor()
+  await operation.getByText('"different_words": 4').waitFor()
+  expect(visitor.complaints).toEqual([])
 })

@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core'
 import { createWalletClient, encodeFunctionData, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { until } from '../app.ts'
-import { accessibilityProblems, type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
+import { until } from '../until.ts'
+import { accessibilityProblems, type BrowserWorld, startOwnWorld, type Visitor } from './world.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -11,7 +11,7 @@ let world: BrowserWorld
 let visitor: Visitor
 let page: Page
 beforeAll(async () => {
-  world = await startBrowserWorld()
+  world = await startOwnWorld()
   visitor = await world.visitor()
   page = await visitor.tab()
   await Promise.all([visitor.signIn(page), somethingToDecide()])
@@ -93,7 +93,7 @@ test('the overview says what waits, how the treasury stands and how old each par
   await page.getByLabel('Days').selectOption('31')
   await page.waitForURL(/days=.*31/)
   await waiting.getByRole('link', { name: 'Calls of unknown cost' }).click()
-  await heading('Holds that wait')
+  await heading('Holds')
   expect(visitor.complaints).toEqual([])
 })
 

@@ -1,51 +1,35 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { until } from '../app.ts'
-import { startChromium } from './chromium.ts'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { until } from '../until.ts'
+import type { Person } from './people.ts'
+import { type DevelopmentFile, MAIN, type RunningWorld, startWorld } from './running.ts'
+import type { WorldFile } from './shared-world.ts'
 
-/** What `npm start` tells scripts, as far as browser tests look at it. */
-export interface DevelopmentFile {
-  readonly base_url: string
-  readonly chain: {
-    readonly rpc_url: string
-    readonly chain_id: number
-    readonly token_address: `0x${string}`
-    readonly recipient_address: `0x${string}`
-  }
-  readonly owner: {
-    readonly account_id: number
-    readonly wallet_address: string
-    readonly private_key: string
-    readonly api_key: string
-    readonly email: string
-  }
-  readonly agent: {
-    readonly account_id: number
-    readonly wallet_address: string
-    readonly private_key: string
-    readonly api_key: string
-  }
-  readonly x402: { readonly topup_url: string; readonly network: `eip155:${number}`; readonly asset: string }
-  readonly payers: ReadonlyArray<{ readonly address: string; readonly private_key: string }>
-}
+export { accessibilityProblems } from './axe.ts'
 
-/** A fresh `npm start` and a browser to look at it with. */
+/** The server and the browser that the files of browser tests share. */
 export interface BrowserWorld {
   readonly development: DevelopmentFile
   /** A browser of its own: no cookie, no storage is shared. Everything its pages ask, say and break is watched. */
-  visitor(look?: { colorScheme?: 'light' | 'dark'; width?: number; height?: number }): Promise<Visitor>
-  /** Calls the API with somebody's key, as their program would: GET without a body. Throws unless it is answered with 2xx. */
-  call(person: 'owner' | 'agent', path: string, body?: object): Promise<unknown>
+  visitor(look?: Look): Promise<Visitor>
+  /** Calls the API with somebody's key, as their program would: POST with a body, GET without. Throws unless it is answered with 2xx. */
+  call(person: 'owner' | 'agent' | Person, path: string, body?: object): Promise<unknown>
+  /** The same with any credential or none. */
+  ask(path: string, call: { token?: string; body?: object; method?: string }): Promise<unknown>
   /** Runs `farebox` with these arguments, as the operator at the terminal; gives what it printed. */
   operator(...args: string[]): Promise<string>
+  /** Closes what this file opened. */
   stop(): Promise<void>
+}
+
+/** What the person sees it with. */
+export interface Look {
+  readonly colorScheme?: 'light' | 'dark'
+  readonly width?: number
+  readonly height?: number
 }
 
 /** Somebody with a browser. */
@@ -53,69 +37,85 @@ export interface Visitor {
   readonly context: BrowserContext
   /** Opens another tab. */
   tab(): Promise<Page>
-  /** Signs in at the development identity provider, by clicks, and waits for the console's home page. */
-  signIn(page: Page, email?: string): Promise<void>
+  /** Signs in as this person, by default the owner of the economy, and waits for the page of the console that is wanted, by default the home page. */
+  signIn(page: Page, email?: string, path?: string): Promise<void>
   /** Requests to any host but ours, errors of the console and of scripts: nothing, if all is well. */
   readonly complaints: string[]
   /** Every request to the server, as `METHOD /path`. */
   readonly requests: string[]
 }
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+const START_PATIENCE_MS = 180_000
+const COMMAND_TIMEOUT_MS = 120_000
+const PAGE_PATIENCE_MS = 60_000
 
-/** Starts both. Call it in beforeAll and `stop` in afterAll. */
+/** Joins the world of this run. Call it in beforeAll and `stop` in afterAll. */
 export async function startBrowserWorld(): Promise<BrowserWorld> {
-  const folder = await mkdtemp(join(tmpdir(), 'farebox-browser-'))
-  const server = spawn(process.execPath, [MAIN, 'dev'], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, FAREBOX_DATA: folder, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [development, browser] = await Promise.all([started(server, folder), startChromium()])
+  // this file serves programs that are no tests, too
+  const { inject } = await import('vitest')
+  const file = inject('worldFile')
+  await until(() => existsSync(file), 'the server and the browser start', START_PATIENCE_MS)
+  const told = JSON.parse(await readFile(file, 'utf8')) as WorldFile
+  if ('failure' in told) throw new Error(told.failure)
+  return joinWorld(told)
+}
+
+/** A server and a browser for one file alone, which counts what waits for the operator. */
+export async function startOwnWorld(): Promise<BrowserWorld> {
+  // the shared one has built the console by then: two builds at once would be in each other's way
+  const shared = await startBrowserWorld()
+  await shared.stop()
+  const { running, stop } = await startWorld()
+  const world = await joinWorld(running)
   return {
-    development,
-    visitor: (look) => visitor(browser, development, look),
-    async call(person, path, body) {
-      const response = await fetch(`${development.base_url}${path}`, {
-        headers: { authorization: `Bearer ${development[person].api_key}`, 'content-type': 'application/json' },
-        ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
-      })
-      const text = await response.text()
-      if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`)
-      return JSON.parse(text)
-    },
-    async operator(...args) {
-      const env = { PATH: process.env.PATH, HOME: process.env.HOME, FAREBOX_DATA: folder }
-      const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args], { env, timeout: 60_000 })
-      return stdout
-    },
+    ...world,
     async stop() {
-      await browser.close()
-      server.kill('SIGINT')
-      if (server.exitCode === null) await once(server, 'exit')
-      await rm(folder, { recursive: true, force: true })
+      await world.stop()
+      await stop()
     },
   }
 }
 
-async function started(server: ChildProcess, folder: string): Promise<DevelopmentFile> {
-  let output = ''
-  for (const stream of [server.stdout, server.stderr]) stream?.on('data', (data) => (output += data))
-  await until(() => output.includes('Ctrl-C stops it') || server.exitCode !== null, 'the server starts')
-  if (server.exitCode !== null) throw new Error(`npm start ended: ${output}`)
-  return JSON.parse(await readFile(join(folder, 'dev.json'), 'utf8')) as DevelopmentFile
+/** Connects to a world that runs. */
+export async function joinWorld({ development, dataFolder, browserEndpoint }: RunningWorld): Promise<BrowserWorld> {
+  const browser = await chromium.connect(browserEndpoint)
+  const ask: BrowserWorld['ask'] = async (path, { token, body, method = body ? 'POST' : 'GET' }) => {
+    const response = await fetch(`${development.base_url}${path}`, {
+      method,
+      headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), 'content-type': 'application/json' },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`)
+    return JSON.parse(text)
+  }
+  return {
+    development,
+    visitor: (look) => visitor(browser, development, look),
+    ask,
+    call(person, path, body) {
+      const token = typeof person === 'string' ? development[person].api_key : person.apiKey
+      return ask(path, { token, ...(body ? { body } : {}) })
+    },
+    async operator(...args) {
+      const env = { PATH: process.env.PATH, HOME: process.env.HOME, FAREBOX_DATA: dataFolder }
+      const options = { env, timeout: COMMAND_TIMEOUT_MS }
+      const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args], options)
+      return stdout
+    },
+    // of a browser that is connected to, this closes the contexts of this connection alone
+    stop: () => browser.close(),
+  }
 }
 
 async function visitor(
   browser: Browser,
   development: DevelopmentFile,
-  {
-    colorScheme = 'light',
-    width = 1280,
-    height = 800,
-  }: { colorScheme?: 'light' | 'dark'; width?: number; height?: number } = {},
+  { colorScheme = 'light', width = 1280, height = 800 }: Look = {},
 ): Promise<Visitor> {
   const context = await browser.newContext({ colorScheme, viewport: { width, height }, baseURL: development.base_url })
+  // a loaded machine is slow, and no reason to fail
+  context.setDefaultTimeout(PAGE_PATIENCE_MS)
   const complaints: string[] = []
   const requests: string[] = []
   const { origin } = new URL(development.base_url)
@@ -136,27 +136,10 @@ async function visitor(
     complaints,
     requests,
     tab: () => context.newPage(),
-    async signIn(page, email = development.owner.email) {
-      await page.goto('/console')
-      await page.getByRole('link', { name: /^Continue with/ }).click()
-      await page.getByRole('button', { name: new RegExp(email) }).click()
-      await page.getByRole('heading', { name: 'Home', level: 1 }).waitFor()
+    async signIn(page, email = development.owner.email, path = '/console') {
+      const wanted = new URLSearchParams({ login_hint: email, return_to: path })
+      await page.goto(`/v1/auth/oidc/dev/start?${wanted}`)
+      await page.locator('#main').getByRole('heading', { level: 1 }).waitFor()
     },
   }
-}
-
-/** What axe finds wrong with the page as it is now: rule, and the elements that break it. Call when the page has settled. */
-export async function accessibilityProblems(page: Page): Promise<string[]> {
-  // a string, because the page's own policy lets no text become a script; the debugger is above it
-  await page.evaluate(await readFile(axeSource, 'utf8'))
-  const { violations } = await page.evaluate(() => {
-    const axe = Reflect.get(globalThis, 'axe') as { run(): Promise<{ violations: Violation[] }> }
-    return axe.run()
-  })
-  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target.join(' ')}`))
-}
-
-interface Violation {
-  readonly id: string
-  readonly nodes: ReadonlyArray<{ readonly target: readonly string[] }>
 }

@@ -5,14 +5,7 @@ import type { Reply } from '../api/types.ts'
 import { fromMicro } from '../ui/format.ts'
 import { Badge, ButtonLink, Card, Credits, Empty, PageHead, Table, Time } from '../ui/parts.tsx'
 import { Answer } from '../ui/query.tsx'
-
-const tones = {
-  completed: 'good',
-  review_required: 'warn',
-  confirming: 'accent',
-  pending: 'accent',
-  expired: 'neutral',
-} as const
+import { orderStates } from './pay/states.ts'
 
 /** Every order of this account, newest first. */
 export function Orders() {
@@ -66,7 +59,7 @@ export function Orders() {
                       <Time at={order.created_at} />
                     </td>
                     <td>
-                      <Badge tone={tones[order.status]}>{order.status.replaceAll('_', ' ')}</Badge>
+                      <Badge tone={orderStates[order.status].tone}>{orderStates[order.status].words}</Badge>
                     </td>
                     <td>{order.account_label}</td>
                     <td className="number">

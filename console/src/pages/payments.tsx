@@ -1,3 +1,5 @@
+import { useQuery } from '@tanstack/react-query'
+import { send } from '../api/transport.ts'
 import type { Reply } from '../api/types.ts'
 import { fromMicro } from '../ui/format.ts'
 import { List, useList } from '../ui/list.tsx'
@@ -21,8 +23,18 @@ const advice: Readonly<Record<Payment['retry_action'], string>> = {
   retry_same_payment: 'Send the same payment again.',
 }
 
+/** The names that people know assets by; the id of one that is no longer offered. */
+function useSymbols(): (assetId: string) => string {
+  const options = useQuery({
+    queryKey: ['payment options'],
+    queryFn: ({ signal }) => send<Reply<'/v1/payments/options', 'get'>>('/v1/payments/options', { signal }),
+  })
+  return (assetId) => options.data?.data.assets.find((asset) => asset.asset_id === assetId)?.symbol ?? assetId
+}
+
 /** Credits that programs bought by x402: signed once, settled by the server. */
 export function Payments() {
+  const symbolOf = useSymbols()
   const list = useList<Payment>('/v1/payments/x402', {}, { everyMs: 15_000 })
   return (
     <>
@@ -65,7 +77,7 @@ export function Payments() {
                     <span className="small quiet">{advice[payment.retry_action]}</span>
                   </td>
                   <td className="number">
-                    {fromMicro(payment.amount_micro)} <span className="unit">{payment.asset_id}</span>
+                    {fromMicro(payment.amount_micro)} <span className="unit">{symbolOf(payment.asset_id)}</span>
                   </td>
                   <td className="number">
                     <Credits micro={payment.amount_added} />

@@ -1,9 +1,12 @@
 import { useState } from 'react'
 import type { Reply } from '../api/types.ts'
+import { useSession } from '../session/use-session.ts'
+import { Choice, statesAsOptions } from '../ui/choice.tsx'
 import { count } from '../ui/format.ts'
 import { List, useList } from '../ui/list.tsx'
-import { Badge, Card, Copyable, Credits, Empty, Field, PageHead, Table, Time } from '../ui/parts.tsx'
+import { Badge, Card, Copyable, Credits, Empty, PageHead, Table, Time } from '../ui/parts.tsx'
 import { useFilters } from '../ui/search.ts'
+import { TextFilter } from '../ui/text-filter.tsx'
 import { RefundOf } from './refunds/failed-calls.tsx'
 import { RefundDialog } from './refunds/refund-dialog.tsx'
 
@@ -20,7 +23,9 @@ const states = {
 /** Every call that this account made or paid for: what it was and what it cost, never what was said. */
 export function Requests() {
   const [filters, change] = useFilters()
-  const search = Object.fromEntries(Object.entries(filters).filter(([name]) => ['status', 'model'].includes(name)))
+  const search = Object.fromEntries(
+    Object.entries(filters).filter(([name]) => ['status', 'model', 'request_id'].includes(name)),
+  )
   const list = useList<Call>('/v1/calls', search)
   const [refunding, setRefunding] = useState<Call>()
   return (
@@ -30,34 +35,14 @@ export function Requests() {
       </PageHead>
       <Card>
         <div className="grid-cards">
-          <Field label="State">
-            {(ids) => (
-              <select
-                {...ids}
-                className="input"
-                value={filters.status ?? ''}
-                onChange={(event) => change({ status: event.target.value })}
-              >
-                <option value="">All</option>
-                {Object.entries(states).map(([state, { words }]) => (
-                  <option key={state} value={state}>
-                    {words}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
-          <Field label="Model">
-            {(ids) => (
-              <input
-                {...ids}
-                className="input"
-                placeholder="All"
-                defaultValue={filters.model ?? ''}
-                onChange={(event) => change({ model: event.target.value.trim() })}
-              />
-            )}
-          </Field>
+          <Choice
+            label="State"
+            value={filters.status ?? ''}
+            onChange={(status) => change({ status })}
+            options={statesAsOptions(states)}
+          />
+          <TextFilter label="Model" value={filters.model} onChange={(model) => change({ model })} />
+          <TextFilter label="Request id" value={filters.request_id} onChange={(id) => change({ request_id: id })} />
         </div>
       </Card>
       <Card>
@@ -93,16 +78,28 @@ export function Requests() {
   )
 }
 
+/** From the hold to the end, as people say it. */
+function took(from: string, until: string): string {
+  const ms = Date.parse(until) - Date.parse(from)
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`
+}
+
 function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
   const { words, tone } = states[call.status]
+  const session = useSession()
+  const own = session.status === 'signed-in' ? session.account.id : undefined
   const usage = call.usage as { input_tokens?: number; output_tokens?: number } | null
   return (
     <tr>
       <td>
         <Time at={call.created_at} />
+        {call.resolved_at && call.outcome !== null ? (
+          <div className="small quiet">took {took(call.created_at, call.resolved_at)}</div>
+        ) : null}
       </td>
       <td>
-        {call.model} <span className="quiet small">{call.category === 'chat' ? '' : call.category}</span>
+        <span className="nowrap">{call.model}</span>
+        {call.category === 'chat' ? null : <div className="quiet small">{call.category}</div>}
       </td>
       <td>
         <span className="stack-tight">
@@ -132,7 +129,10 @@ function CallRow({ call, onRefund }: { call: Call; onRefund: () => void }) {
           <Credits micro={call.charged_micro} />
         )}
       </td>
-      <td>{call.actor_account_id}</td>
+      <td>
+        <span className="nowrap">{call.actor_account_id === own ? 'Yours' : `Account ${call.actor_account_id}`}</span>
+        <div className="small quiet">{call.key_id === null ? 'session' : `key ${call.key_id}`}</div>
+      </td>
       <td>
         <Copyable text={call.request_id} what="request id" />
       </td>

@@ -6,6 +6,7 @@ import { session } from '../session/session.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { List, useList } from '../ui/list.tsx'
 import { Badge, Button, Card, Empty, ErrorCard, PageHead, Table, Time } from '../ui/parts.tsx'
+import { deviceName } from './device-name.ts'
 
 type Session = Reply<'/v1/me/sessions', 'get'>['data'][number]
 
@@ -49,7 +50,8 @@ export function Sessions() {
               {rows.map((row) => (
                 <tr key={row.id}>
                   <td>
-                    {row.device || 'Unknown'} {row.current ? <Badge tone="accent">This one</Badge> : null}
+                    <span title={row.device}>{deviceName(row.device)}</span>{' '}
+                    {row.current ? <Badge tone="accent">This one</Badge> : null}
                   </td>
                   <td>
                     <Time at={row.last_used_at} relative />
@@ -68,7 +70,7 @@ export function Sessions() {
                         small
                         busy={end.isPending}
                         onClick={() => end.mutate(row.id)}
-                        aria-label={`End the session of ${row.device}`}
+                        aria-label={`End the session of ${deviceName(row.device)}`}
                       >
                         End
                       </Button>

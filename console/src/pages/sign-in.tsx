@@ -1,17 +1,14 @@
-import { useQuery } from '@tanstack/react-query'
+import { useRouterState } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import type { ApiError } from '../api/error.ts'
-import { send } from '../api/transport.ts'
-import type { Reply } from '../api/types.ts'
 import { Card, Field, Notice } from '../ui/parts.tsx'
 import { Answer } from '../ui/query.tsx'
+import { useDoors } from '../ui/support.tsx'
 import { keepContext } from './pay/context.ts'
 import { WalletSignIn } from './wallet-sign-in.tsx'
 
 /** What a session that ended by itself is worth telling; the first visit is not. */
 const reasons: Readonly<Record<string, string>> = {
-  account_banned: 'This account is banned. Ask the operator of this server why.',
-  account_deactivated: 'This account is deactivated. Ask the operator of this server to activate it.',
   refresh_token_reused: 'Your session was continued elsewhere. Sign in again.',
 }
 
@@ -44,14 +41,12 @@ export function SignIn({ because }: { because?: ApiError | undefined }) {
 function OwnerDoor() {
   const id = useId()
   const [invite, setInvite] = useState('')
-  const query = useQuery({
-    queryKey: ['identity providers'],
-    queryFn: ({ signal }) => send<Reply<'/v1/auth/oidc/providers', 'get'>>('/v1/auth/oidc/providers', { signal }),
-    staleTime: Number.POSITIVE_INFINITY,
-  })
+  const query = useDoors()
+  // followed, because somebody may go back a page before they sign in
+  const { pathname, searchStr } = useRouterState({ select: (state) => state.location })
   // leaving for the identity provider loses the fragment
   const start = (provider: string): string => {
-    const search = new URLSearchParams({ return_to: location.pathname + location.search })
+    const search = new URLSearchParams({ return_to: pathname + searchStr })
     if (invite.trim() !== '') search.set('invite', invite.trim())
     return `/v1/auth/oidc/${encodeURIComponent(provider)}/start?${search}`
   }

@@ -2,7 +2,10 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../api/client.ts'
 import type { Reply } from '../api/types.ts'
-import { Badge, Button, Card, Credits, Empty, ErrorCard, Field, PageHead, Skeleton, Table, Time } from '../ui/parts.tsx'
+import { bucketName } from '../ui/format.ts'
+import { ShowOlder } from '../ui/list.tsx'
+import { Badge, Button, Card, Credits, Empty, Field, PageHead, Table, Time } from '../ui/parts.tsx'
+import { Answer } from '../ui/query.tsx'
 import { useFilters } from '../ui/search.ts'
 
 type Statement = Reply<'/v1/credits/ledger', 'get'>
@@ -28,8 +31,6 @@ export function StatementPage() {
     initialPageParam: 0,
     getNextPageParam: (page) => page.next_cursor || undefined,
   })
-  const first = statement.data?.pages[0]
-  const rows = statement.data?.pages.flatMap((page) => page.data) ?? []
   return (
     <>
       <PageHead title="Statement" actions={<DownloadCsv range={range} />}>
@@ -61,42 +62,41 @@ export function StatementPage() {
           </Field>
         </div>
       </Card>
-      {statement.error ? <ErrorCard error={statement.error} retry={() => void statement.refetch()} /> : null}
-      {first ? (
-        <Card>
-          <dl className="grid-cards">
-            <div className="figure">
-              <dt>Opening</dt>
-              <dd>
-                <Credits micro={first.opening_micro} />
-              </dd>
-            </div>
-            <div className="figure">
-              <dt>Movements</dt>
-              <dd>
-                <Credits micro={first.closing_micro - first.opening_micro} signed />
-              </dd>
-            </div>
-            <div className="figure">
-              <dt>Closing</dt>
-              <dd>
-                <Credits micro={first.closing_micro} />
-              </dd>
-            </div>
-          </dl>
-          {rows.length === 0 ? <Empty title="Nothing moved in this range" /> : <Movements rows={rows} />}
-          {statement.hasNextPage ? (
-            <div>
-              <Button busy={statement.isFetchingNextPage} onClick={() => void statement.fetchNextPage()}>
-                Show older
-              </Button>
-            </div>
-          ) : null}
-        </Card>
-      ) : statement.error ? null : (
-        <Skeleton lines={8} />
-      )}
+      <Answer query={statement} lines={8}>
+        {({ pages }) => {
+          const [first] = pages
+          const rows = pages.flatMap((page) => page.data)
+          if (!first) return null
+          return (
+            <Card>
+              <Sums opening={first.opening_micro} closing={first.closing_micro} />
+              {rows.length === 0 ? <Empty title="Nothing moved in this range" /> : <Movements rows={rows} />}
+              <ShowOlder list={statement} />
+            </Card>
+          )
+        }}
+      </Answer>
     </>
+  )
+}
+
+function Sums({ opening, closing }: { opening: number; closing: number }) {
+  const figures = [
+    ['Opening', opening],
+    ['Movements', closing - opening],
+    ['Closing', closing],
+  ] as const
+  return (
+    <dl className="grid-cards">
+      {figures.map(([name, micro]) => (
+        <div className="figure" key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <Credits micro={micro} signed={name === 'Movements'} />
+          </dd>
+        </div>
+      ))}
+    </dl>
   )
 }
 
@@ -123,9 +123,9 @@ function Movements({ rows }: { rows: readonly Movement[] }) {
           <td>
             <Time at={row.created_at} />
           </td>
-          <td>{wordsOf(row)}</td>
+          <td title={row.grant?.source_id}>{wordsOf(row)}</td>
           <td>
-            <Badge>{row.bucket}</Badge>
+            <Badge>{bucketName(row.bucket)}</Badge>
           </td>
           <td className="number">
             <Credits micro={row.amount_micro} signed />
@@ -139,12 +139,20 @@ function Movements({ rows }: { rows: readonly Movement[] }) {
   )
 }
 
+const sources: Readonly<Record<string, string>> = {
+  operator: 'Given by the operator',
+  order: 'Bought with an order',
+  x402: 'Bought by x402',
+  axon: 'Bought with the native token',
+  promo: 'A present',
+}
+
 function wordsOf(row: Movement): string {
   if (row.kind === 'capture') return `Call ${row.call_id}`
   if (row.kind === 'refund')
     return `Refund ${row.refund_id ?? ''}${row.call_id === null ? '' : ` of call ${row.call_id}`}`
   if (row.kind === 'expiry') return 'Expired'
-  return row.grant ? `${row.grant.source} ${row.grant.source_id}` : 'Added'
+  return row.grant ? (sources[row.grant.source] ?? row.grant.source.replaceAll('_', ' ')) : 'Added'
 }
 
 /** The same range as CSV, as the server writes it. */

@@ -2,8 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { api } from '../api/client.ts'
 import type { Reply } from '../api/types.ts'
 import { type Bar, StackedBars } from '../ui/chart.tsx'
+import { Choice, optionsOf } from '../ui/choice.tsx'
 import { count, fromMicro } from '../ui/format.ts'
-import { Button, Card, Credits, Empty, Field, PageHead, Table } from '../ui/parts.tsx'
+import { Button, Card, Credits, Empty, PageHead, Table } from '../ui/parts.tsx'
 import { Answer } from '../ui/query.tsx'
 import { useFilters } from '../ui/search.ts'
 
@@ -58,12 +59,17 @@ export function UsagePage() {
       </PageHead>
       <Card>
         <div className="grid-cards">
-          <Choice label="Show" value={metric} choices={metrics} onChange={(value) => change({ metric: value })} />
-          <Choice label="By" value={group} choices={groups} onChange={(value) => change({ group: value })} />
+          <Choice
+            label="Show"
+            value={metric}
+            options={optionsOf(metrics)}
+            onChange={(value) => change({ metric: value })}
+          />
+          <Choice label="By" value={group} options={optionsOf(groups)} onChange={(value) => change({ group: value })} />
           <Choice
             label="Days"
             value={String(days)}
-            choices={{ '7': { words: 'Last 7' }, '30': { words: 'Last 30' }, '90': { words: 'Last 90' } }}
+            options={['7', '30', '90'].map((last) => [last, `Last ${last}`] as const)}
             onChange={(value) => change({ days: value })}
           />
         </div>
@@ -87,32 +93,6 @@ export function UsagePage() {
         }
       </Answer>
     </>
-  )
-}
-
-function Choice({
-  label,
-  value,
-  choices,
-  onChange,
-}: {
-  label: string
-  value: string
-  choices: Readonly<Record<string, { words: string }>>
-  onChange: (value: string) => void
-}) {
-  return (
-    <Field label={label}>
-      {(ids) => (
-        <select {...ids} className="input" value={value} onChange={(event) => onChange(event.target.value)}>
-          {Object.entries(choices).map(([name, { words }]) => (
-            <option key={name} value={name}>
-              {words}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
   )
 }
 

@@ -59,7 +59,9 @@ export function WalletSignIn() {
         </>
       ) : wallets.length === 0 ? (
         <Notice tone="neutral" title="No wallet in this browser">
-          <p className="small">Open this page in your wallet’s browser, or sign in by program: see /docs.</p>
+          <p className="small">
+            Open this page in your wallet’s browser, or sign in by a program: <a href="/docs">see the documentation</a>.
+          </p>
         </Notice>
       ) : (
         wallets.map((wallet) => (

@@ -21,6 +21,8 @@ export interface SignedIn {
 export type SessionState =
   | { readonly status: 'unknown' }
   | { readonly status: 'signed-out'; readonly because?: ApiError }
+  /** The server knows who it is and lets the account do nothing. */
+  | { readonly status: 'shut-out'; readonly because: ApiError }
   | { readonly status: 'signed-in'; readonly account: Account }
 
 interface Held {
@@ -29,6 +31,8 @@ interface Held {
   /** Of Date.now(). */
   readonly expiresAt: number
 }
+
+const shutOut: ReadonlySet<string> = new Set(['account_banned', 'account_deactivated'])
 
 /** Not a credential: whether this browser has a session at all, so that a first visit asks the server nothing. */
 const MARK = 'farebox:has-session'
@@ -71,6 +75,11 @@ function createSession() {
     mark(false)
     show(because ? { status: 'signed-out', because } : { status: 'signed-out' })
   }
+  /** Takes note of a refusal that is about the account, not about what was asked. */
+  function heed(error: unknown): void {
+    if (!(error instanceof ApiError) || !shutOut.has(error.code)) return
+    show({ status: 'shut-out', because: error })
+  }
   function keep({ account, tokens }: SignedIn): Held {
     const next = { token: tokens.access_token, account, expiresAt: Date.now() + tokens.expires_in * 1000 }
     take(next)
@@ -87,7 +96,8 @@ function createSession() {
         const renewed = await send<SignedIn>('/v1/auth/refresh', { method: 'POST', body: {}, headers: asCookie })
         return keep(renewed).token
       } catch (error) {
-        if (error instanceof ApiError && (error.status === 401 || error.status === 403)) forget(error)
+        if (error instanceof ApiError && error.status === 401) forget(error)
+        heed(error)
         throw error
       }
     })
@@ -106,6 +116,9 @@ function createSession() {
       if (localStorage.getItem(MARK) === null) show({ status: 'signed-out' })
       else await renew(undefined).then(undefined, () => state.status === 'unknown' && forget(undefined))
     },
+    heed,
+    /** Whoever is shut out goes to the sign-in, to come in as somebody else. */
+    leave: () => forget(undefined),
     /** A sign-in was answered. */
     begin: (answer: SignedIn) => void keep(answer),
     /** The token to send; renewed when it is about to end. */

@@ -8,7 +8,7 @@ export interface Bar {
 
 const WIDTH = 720
 const HEIGHT = 220
-const FOOT = 24
+const LABELS_MAX = 6
 /** Distinguishable also without colour vision; the table below says it in words. */
 const palette = ['#2f7d68', '#c9822b', '#5b6fc0', '#a8476f', '#6c8a2f', '#7a7f86', '#3f97b5', '#b0563b']
 
@@ -27,9 +27,9 @@ export function StackedBars({
   const [asTable, setAsTable] = useState(false)
   const id = useId()
   const totals = bars.map((bar) => series.reduce((sum, name) => sum + (bar.values[name] ?? 0), 0))
-  const highest = Math.max(...totals, 1)
+  const highest = Math.max(...totals, 0)
   const step = WIDTH / Math.max(bars.length, 1)
-  const every = Math.ceil(bars.length / 8)
+  const every = Math.ceil(bars.length / LABELS_MAX)
   return (
     <figure className="chart" aria-labelledby={id}>
       <div className="row-between">
@@ -46,43 +46,29 @@ export function StackedBars({
           {asTable ? 'Show as chart' : 'Show as table'}
         </button>
       </div>
-      <div hidden={asTable}>
-        <svg viewBox={`-18 0 ${WIDTH + 36} ${HEIGHT + FOOT}`} aria-hidden="true" focusable="false">
-          <line x1="0" x2={WIDTH} y1={HEIGHT} y2={HEIGHT} stroke="var(--line-strong)" />
-          {bars.map((bar, n) => {
-            let top = HEIGHT
-            return (
-              <g key={bar.label}>
-                <title>{`${bar.label}: ${format(totals[n] ?? 0)}`}</title>
-                {series.map((name, s) => {
-                  const height = ((bar.values[name] ?? 0) / highest) * (HEIGHT - 10)
-                  top -= height
-                  return (
-                    <rect
-                      key={name}
-                      x={n * step + step * 0.15}
-                      width={step * 0.7}
-                      y={top}
-                      height={height}
-                      fill={palette[s % palette.length]}
-                    />
-                  )
-                })}
-                {n % every === 0 ? (
-                  <text
-                    x={n * step + step / 2}
-                    y={HEIGHT + 17}
-                    textAnchor="middle"
-                    fontSize="12"
-                    fill="var(--text-quiet)"
-                  >
-                    {bar.label}
-                  </text>
-                ) : null}
-              </g>
-            )
-          })}
+      <div hidden={asTable} className="stack-tight">
+        <span className="quiet small" aria-hidden="true">
+          {format(highest)}
+        </span>
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
+          {[0.5, HEIGHT - 0.5].map((y) => (
+            <line key={y} x1="0" x2={WIDTH} y1={y} y2={y} stroke="var(--line)" vectorEffect="non-scaling-stroke" />
+          ))}
+          {bars.map((bar, n) => (
+            <Stack key={bar.label} bar={bar} series={series} place={n * step} width={step} highest={highest}>
+              {`${bar.label}: ${format(totals[n] ?? 0)}`}
+            </Stack>
+          ))}
         </svg>
+        <div
+          className="axis"
+          aria-hidden="true"
+          style={{ gridTemplateColumns: `repeat(${bars.length}, minmax(0, 1fr))` }}
+        >
+          {bars.map(({ label }, n) => (
+            <span key={label}>{n % every === 0 ? label : null}</span>
+          ))}
+        </div>
         <ul className="legend">
           {series.map((name, s) => (
             <li key={name}>
@@ -124,5 +110,43 @@ export function StackedBars({
         </table>
       </div>
     </figure>
+  )
+}
+
+/** One bar, each series on top of the one before. */
+function Stack({
+  bar,
+  series,
+  place,
+  width,
+  highest,
+  children,
+}: {
+  bar: Bar
+  series: readonly string[]
+  place: number
+  width: number
+  highest: number
+  children: string
+}) {
+  let top = HEIGHT
+  return (
+    <g>
+      <title>{children}</title>
+      {series.map((name, s) => {
+        const height = highest === 0 ? 0 : ((bar.values[name] ?? 0) / highest) * HEIGHT
+        top -= height
+        return (
+          <rect
+            key={name}
+            x={place + width * 0.15}
+            width={width * 0.7}
+            y={top}
+            height={height}
+            fill={palette[s % palette.length]}
+          />
+        )
+      })}
+    </g>
   )
 }

@@ -19,9 +19,14 @@ export function toMicro(text: string): bigint | undefined {
 export const shortAddress = (address: string): string =>
   address.length > 14 ? `${address.slice(0, 8)}…${address.slice(-6)}` : address
 
-const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
-/** A time in the reader's zone. */
-export const localTime = (iso: string): string => dateTime.format(new Date(iso))
+const clock = { hour: 'numeric', minute: '2-digit' } as const
+const thisYear = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', ...clock })
+const otherYear = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'short', day: 'numeric', ...clock })
+/** A time in the reader's zone; the year only where it is another than now. */
+export function localTime(iso: string, now = new Date()): string {
+  const at = new Date(iso)
+  return (at.getFullYear() === now.getFullYear() ? thisYear : otherYear).format(at)
+}
 
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 const steps = [
@@ -36,6 +41,16 @@ export function ago(iso: string, now = Date.now()): string {
     if (Math.abs(seconds) >= size) return relative.format(Math.round(seconds / size), unit)
   return relative.format(Math.round(seconds), 'second')
 }
+
+const buckets: Readonly<Record<string, string>> = {
+  purchased: 'Purchased',
+  bonus: 'Bonus',
+  promo: 'Promotional',
+  refunded: 'Refunded',
+  owner: 'From your owner',
+}
+/** The kind of Credits that a bucket holds. */
+export const bucketName = (kind: string): string => buckets[kind] ?? kind
 
 /** 1,234 */
 export const count = (value: number): string => value.toLocaleString('en-US')

@@ -1,14 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
-import { useEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
 import { api } from '../api/client.ts'
 import type { Reply } from '../api/types.ts'
-import { SignIn } from '../pages/sign-in.tsx'
+import { preloadPages } from '../pages.ts'
 import { type Account, session } from '../session/session.ts'
 import { useSession } from '../session/use-session.ts'
 import { navigation } from './navigation.ts'
 import { Button, Credits, Notice, Skeleton } from './parts.tsx'
 import { useOnline } from './use-online.ts'
+
+// whoever is signed in needs neither
+const SignIn = lazy(() => import('../pages/sign-in.tsx').then((file) => ({ default: file.SignIn })))
+const ShutOut = lazy(() => import('../pages/shut-out.tsx').then((file) => ({ default: file.ShutOut })))
 
 /** Navigation, balance and account around every page; the sign-in in their place for whoever is nobody yet. */
 export function Frame() {
@@ -16,20 +20,27 @@ export function Frame() {
   useEffect(() => {
     void session.restore()
   }, [])
-  if (state.status === 'unknown')
-    return (
-      <div className="alone">
-        <Skeleton lines={4} />
-      </div>
-    )
-  if (state.status === 'signed-out') return <SignIn because={state.because} />
-  return <Inside account={state.account} />
+  if (state.status === 'signed-in') return <Inside account={state.account} />
+  return (
+    <Suspense fallback={<Alone />}>
+      {state.status === 'unknown' ? <Alone /> : null}
+      {state.status === 'signed-out' ? <SignIn because={state.because} /> : null}
+      {state.status === 'shut-out' ? <ShutOut because={state.because} /> : null}
+    </Suspense>
+  )
 }
+
+const Alone = () => (
+  <div className="alone">
+    <Skeleton lines={4} />
+  </div>
+)
 
 function Inside({ account }: { account: Account }) {
   const main = useRef<HTMLElement>(null)
   const path = useRouterState({ select: ({ location }) => location.pathname })
   const online = useOnline()
+  useEffect(preloadPages, [])
   // a new page begins at its heading, for the eye and for the screen reader
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is the path whose change matters
   useEffect(() => main.current?.focus({ preventScroll: true }), [path])
@@ -41,11 +52,13 @@ function Inside({ account }: { account: Account }) {
       <Navigation account={account} path={path} />
       <div>
         <Top account={account} />
-        {online ? null : (
-          <Notice tone="warn" title="You are offline">
-            <p>What you see is from before. It is renewed once you are back.</p>
-          </Notice>
-        )}
+        <div role="status" className="banner">
+          {online ? null : (
+            <Notice tone="warn" title="You are offline">
+              <p>What you see is from before. It is renewed once you are back.</p>
+            </Notice>
+          )}
+        </div>
         <main id="main" className="page" tabIndex={-1} ref={main}>
           <Outlet />
         </main>

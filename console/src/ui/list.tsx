@@ -1,7 +1,8 @@
-import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
+import { type InfiniteData, type UseInfiniteQueryResult, useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { api } from '../api/client.ts'
-import { Button, ErrorCard, Skeleton } from './parts.tsx'
+import { Button } from './parts.tsx'
+import { Answer } from './query.tsx'
 
 /** A page of a list that is read by cursor, newest first. */
 interface Page<T> {
@@ -55,20 +56,35 @@ export function List<T>({
   more?: string
   children: (rows: readonly T[]) => ReactNode
 }) {
-  const rows = list.data?.pages.flatMap((page) => page.data)
-  const failure = list.error ? <ErrorCard error={list.error} retry={() => void list.refetch()} /> : null
-  if (rows === undefined) return failure ?? <Skeleton lines={6} />
   return (
-    <>
-      {failure}
-      {rows.length === 0 ? empty : children(rows)}
-      {list.hasNextPage ? (
-        <div>
-          <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-            {more}
-          </Button>
-        </div>
-      ) : null}
-    </>
+    <Answer query={list} lines={6}>
+      {({ pages }) => {
+        const rows = pages.flatMap((page) => page.data)
+        return (
+          <>
+            {rows.length === 0 ? empty : children(rows)}
+            <ShowOlder list={list} words={more} />
+          </>
+        )
+      }}
+    </Answer>
+  )
+}
+
+/** The way to what does not fit on the pages that are there. */
+export function ShowOlder({
+  list,
+  words = 'Show older',
+}: {
+  words?: string
+  list: Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>
+}) {
+  if (!list.hasNextPage) return null
+  return (
+    <div>
+      <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+        {words}
+      </Button>
+    </div>
   )
 }

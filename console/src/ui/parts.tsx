@@ -1,7 +1,10 @@
 import { Link } from '@tanstack/react-router'
-import { type ComponentProps, type ReactNode, useId, useState } from 'react'
+import { type ComponentProps, type ReactNode, useId } from 'react'
 import { ApiError } from '../api/error.ts'
-import { ago, fromMicro, localTime, shortAddress } from './format.ts'
+import { Copyable } from './copy.tsx'
+import { ago, fromMicro, localTime } from './format.ts'
+
+export { CodeBlock, Copyable } from './copy.tsx'
 
 /** The head of every page: its name, one sentence, and what can be done here. */
 export function PageHead({ title, children, actions }: { title: string; children?: ReactNode; actions?: ReactNode }) {
@@ -122,58 +125,6 @@ export function Badge({
   )
 }
 
-/** Copies a text and says that it did. */
-export function CopyButton({ text, what }: { text: string; what: string }) {
-  const [copied, setCopied] = useState(false)
-  return (
-    <button
-      type="button"
-      className="icon-button"
-      aria-label={copied ? `${what} copied` : `Copy ${what}`}
-      title={copied ? 'Copied' : 'Copy'}
-      onClick={async () => {
-        await navigator.clipboard.writeText(text)
-        setCopied(true)
-        setTimeout(() => setCopied(false), 2000)
-      }}
-    >
-      <svg
-        width="16"
-        height="16"
-        viewBox="0 0 16 16"
-        fill="none"
-        stroke="currentColor"
-        strokeWidth="1.6"
-        aria-hidden="true"
-      >
-        {copied ? <path d="M3 8.5 6.5 12 13 4.5" /> : <path d="M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z" />}
-      </svg>
-    </button>
-  )
-}
-
-/** An address or id, shortened for the eye, whole for the clipboard. */
-export function Copyable({ text, what, whole = false }: { text: string; what: string; whole?: boolean }) {
-  if (text === '') return <span className="quiet">–</span>
-  return (
-    <span className="copyable">
-      <code title={text}>{whole ? text : shortAddress(text)}</code>
-      <CopyButton text={text} what={what} />
-    </span>
-  )
-}
-
-/** Text for a terminal, ready to be copied. */
-export function CodeBlock({ text, what }: { text: string; what: string }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section className="code-block" tabIndex={0} aria-label={what}>
-      <code>{text}</code>
-      <CopyButton text={text} what={what} />
-    </section>
-  )
-}
-
 /** A message that stands out. */
 export function Notice({
   tone,
@@ -212,6 +163,15 @@ export function ErrorCard({ error, retry }: { error: Error; retry?: (() => void)
         ) : null}
       </div>
     </Notice>
+  )
+}
+
+/** In the place of what was never loaded, while the browser has no network. It comes by itself then. */
+export function WaitsForNetwork() {
+  return (
+    <Empty title="Not loaded yet">
+      <p>It comes by itself, as soon as you are online again.</p>
+    </Empty>
   )
 }
 

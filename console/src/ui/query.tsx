@@ -1,24 +1,32 @@
-import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { ErrorCard, Skeleton } from './parts.tsx'
+import { ErrorCard, Skeleton, WaitsForNetwork } from './parts.tsx'
+
+/** A question to the server, of one page or of many. */
+interface Asked<T> {
+  readonly data: T | undefined
+  readonly error: Error | null
+  readonly fetchStatus: 'fetching' | 'paused' | 'idle'
+  readonly refetch: () => unknown
+}
 
 /** What a question to the server looks like: lines while it is asked, what went wrong, or the answer. An old answer stays when a later one fails. */
 export function Answer<T>({
   query,
-  lines,
+  lines = 3,
   children,
 }: {
-  query: UseQueryResult<T, Error>
+  query: Asked<T>
   lines?: number
   children: (data: T) => ReactNode
 }) {
+  const failure = query.error ? <ErrorCard error={query.error} retry={() => void query.refetch()} /> : null
   if (query.data !== undefined)
     return (
       <>
-        {query.error ? <ErrorCard error={query.error} retry={() => void query.refetch()} /> : null}
+        {failure}
         {children(query.data)}
       </>
     )
-  if (query.error) return <ErrorCard error={query.error} retry={() => void query.refetch()} />
-  return <Skeleton lines={lines ?? 3} />
+  if (failure) return failure
+  return query.fetchStatus === 'paused' ? <WaitsForNetwork /> : <Skeleton lines={lines} />
 }

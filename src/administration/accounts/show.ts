@@ -48,6 +48,7 @@ const EVERY_CALL = {
   model: undefined,
   status: undefined,
   keyId: undefined,
+  requestId: undefined,
   from: undefined,
   to: undefined,
   before: undefined,

@@ -219,6 +219,12 @@ test('calls are filtered by model, key and time', async () => {
   const listed = async (query: string) =>
     (await http.get(first, `/v1/calls?${query}`)).body.data.map((call: { call_id: number }) => call.call_id)
   expect(await listed('model=a')).toEqual([Number(one)])
+  const [{ request_id: named } = { request_id: '' }] = await database.sql<{ request_id: string }>(
+    'select request_id from holds where id = $1',
+    [two],
+  )
+  expect(await listed(`request_id=${named}`)).toEqual([Number(two)])
+  expect(await listed('request_id=req_nobody')).toEqual([])
   expect(await listed(`key_id=${second.credential.id}`)).toEqual([Number(two)])
   expect(await listed(`model=a&key_id=${second.credential.id}`)).toEqual([])
   expect(await listed(`to=${new Date(Date.parse(at) + 1000).toISOString()}`)).toEqual([Number(two), Number(one)])

@@ -75,6 +75,7 @@ export function callRoutes(deps: CallReadingDeps): Route[] {
         model: Type.Optional(Type.String({ maxLength: 200 })),
         status: Type.Optional(Type.Enum(callStatuses)),
         key_id: Type.Optional(IdParameter()),
+        request_id: Type.Optional(Type.String({ maxLength: 64, description: 'Of the request that made the call' })),
         from: Type.Optional(Time('First moment')),
         to: Type.Optional(Time('First moment that is not in the range any more')),
       }),
@@ -88,6 +89,7 @@ export function callRoutes(deps: CallReadingDeps): Route[] {
           ...timeRange(query),
           model: query.model,
           status: query.status,
+          requestId: query.request_id,
           keyId: query.key_id === undefined ? undefined : BigInt(query.key_id),
           before: await cursor(deps.db, beforeId),
         }

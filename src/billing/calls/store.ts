@@ -41,6 +41,7 @@ export interface CallFilter {
   readonly model: string | undefined
   readonly status: CallStatus | undefined
   readonly keyId: bigint | undefined
+  readonly requestId: string | undefined
   readonly from: Date | undefined
   readonly to: Date | undefined
   readonly before: CallPlace | undefined
@@ -101,6 +102,7 @@ export async function list(db: Database, viewer: bigint, filter: CallFilter, lim
     filter.from && sql`h.created_at >= ${filter.from}`,
     filter.to && sql`h.created_at < ${filter.to}`,
     filter.model !== undefined && sql`h.subject = ${filter.model}`,
+    filter.requestId !== undefined && sql`h.request_id = ${filter.requestId}`,
     filter.keyId !== undefined && sql`h.credential_kind = 'api_key' and h.credential_id = ${filter.keyId}`,
     filter.status && statusIs[filter.status],
   ].filter((condition) => condition !== undefined && condition !== false)

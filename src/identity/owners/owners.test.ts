@@ -220,6 +220,7 @@ test('an unknown provider is refused, and the known ones are listed', async () =
   const list = await fetch(`${server.url}/v1/auth/oidc/providers`)
   expect(await list.json()).toMatchObject({
     invitation_required: false,
+    support_contact: 'help@example.com',
     data: [{ name: 'acme', label: 'Test' }, { name: 'globex' }, {}, {}],
   })
 })

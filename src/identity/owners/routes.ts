@@ -21,6 +21,8 @@ import {
 export interface OwnerRoutesDeps extends OwnerSignInDeps {
   /** Where the console is, without a trailing slash. */
   readonly consoleUrl: () => string
+  /** An e-mail or https address for people; may be empty. */
+  readonly supportContact: string
 }
 
 const TAG = 'Sign-in'
@@ -33,7 +35,7 @@ export function ownerSignInRoutes(deps: OwnerRoutesDeps): Route[] {
   return [providersRoute(deps), startRoute(deps), callbackRoute(deps), exchangeRoute(deps), registerRoute(deps)]
 }
 
-function providersRoute({ providers, requireInvitation }: OwnerRoutesDeps): Route {
+function providersRoute({ providers, requireInvitation, supportContact }: OwnerRoutesDeps): Route {
   return route({
     method: 'GET',
     path: '/v1/auth/oidc/providers',
@@ -52,12 +54,16 @@ function providersRoute({ providers, requireInvitation }: OwnerRoutesDeps): Rout
         invitation_required: Type.Boolean({
           description: 'Whether a new owner needs an invitation code',
         }),
+        support_contact: Type.String({
+          description: 'Where people turn for help: an e-mail or https address, or empty',
+        }),
       }),
     },
     refuses: [],
     handle: () => ({
       data: Object.entries(providers).map(([name, { label }]) => ({ name, label })),
       invitation_required: requireInvitation,
+      support_contact: supportContact,
     }),
   })
 }

@@ -3,10 +3,10 @@ import { api } from '../../api/client.ts'
 import type { Reply } from '../../api/types.ts'
 import { Badge, Card, Empty, PageHead } from '../../ui/parts.tsx'
 import { Answer } from '../../ui/query.tsx'
+import type { Capability } from './operation.ts'
 import { OperationPart } from './operation-part.tsx'
 
 type Capabilities = Reply<'/v1/capabilities', 'get'>
-type Capability = Capabilities['data'][number]
 
 /** What can be called besides models: each operation with its price, its input and a request to copy. */
 export function Capabilities() {
@@ -59,7 +59,7 @@ function CapabilityCard({ capability }: { capability: Capability }) {
       </p>
       <div>
         {capability.operations.map((operation) => (
-          <OperationPart key={operation.slug} operation={operation} />
+          <OperationPart key={operation.slug} capability={capability} operation={operation} />
         ))}
       </div>
     </Card>

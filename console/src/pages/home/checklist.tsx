@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
 import type { Reply } from '../../api/types.ts'
-import { Card } from '../../ui/parts.tsx'
+import { Badge, Card } from '../../ui/parts.tsx'
 
 /** The first three steps, ticked off as they are taken; gone once all are. */
 export function Checklist({ hasCredits }: { hasCredits: boolean }) {
@@ -18,7 +18,11 @@ export function Checklist({ hasCredits }: { hasCredits: boolean }) {
   const steps = [
     { done: hasCredits, to: '/topup', words: 'Buy your first Credits' },
     { done: keys.data.keys.length > 0, to: '/console/keys', words: 'Create an API key' },
-    { done: calls.data.data.length > 0, to: '/console/requests', words: 'Make a first call' },
+    {
+      done: calls.data.data.length > 0,
+      to: '/console/capabilities',
+      words: 'Make a first call: from a terminal as below, or with a capability',
+    },
   ]
   if (steps.every(({ done }) => done)) return null
   return (
@@ -28,8 +32,7 @@ export function Checklist({ hasCredits }: { hasCredits: boolean }) {
           <li key={to}>
             {done ? (
               <span className="quiet">
-                {words} <span aria-hidden="true">✓</span>
-                <span className="visually-hidden">(done)</span>
+                {words} <Badge tone="good">Done</Badge>
               </span>
             ) : (
               <Link to={to}>{words}</Link>

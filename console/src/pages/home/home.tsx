@@ -2,8 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
 import type { Reply } from '../../api/types.ts'
+import { bucketName } from '../../ui/format.ts'
 import { Badge, ButtonLink, Card, CodeBlock, Credits, Notice, PageHead, Table, Time } from '../../ui/parts.tsx'
 import { Answer } from '../../ui/query.tsx'
+import { orderStates } from '../pay/states.ts'
 import { Checklist } from './checklist.tsx'
 import { Pace } from './pace.tsx'
 import { WaitingSettlements } from './waiting.tsx'
@@ -64,7 +66,7 @@ const firstCall = (): string => `curl -s ${location.origin}/v1/chat/completions 
 function Figures({ data }: { data: Balance }) {
   const figures = [
     ['Available', data.available_micro],
-    ['Held by calls in flight', data.held_micro],
+    ['Held for calls that are not settled', data.held_micro],
     ['Balance', data.balance_micro],
   ] as const
   return (
@@ -122,9 +124,7 @@ function OpenOrders() {
           <Link to="/topup/$order" params={{ order: order.id }}>
             <Credits micro={order.credit_micro} /> for {order.account_label}
           </Link>{' '}
-          <Badge tone={order.status === 'review_required' ? 'warn' : 'accent'}>
-            {order.status.replaceAll('_', ' ')}
-          </Badge>
+          <Badge tone={orderStates[order.status].tone}>{orderStates[order.status].words}</Badge>
         </p>
       ))}
     </Notice>
@@ -134,7 +134,7 @@ function OpenOrders() {
 function Buckets({ data }: { data: Balance }) {
   if (data.buckets.length === 0) return null
   return (
-    <Card title="Where they are">
+    <Card title="What you have, in the order of use">
       <Table
         caption="Buckets in the order of use"
         head={
@@ -153,7 +153,7 @@ function Buckets({ data }: { data: Balance }) {
         {data.buckets.map((bucket) => (
           <tr key={`${bucket.kind} ${bucket.expires_at}`}>
             <td>
-              <Badge>{bucket.kind === 'owner' ? 'from your owner' : bucket.kind}</Badge>
+              <Badge>{bucketName(bucket.kind)}</Badge>
             </td>
             <td>{bucket.expires_at ? <Time at={bucket.expires_at} /> : <span className="quiet">Never</span>}</td>
             <td className="number">

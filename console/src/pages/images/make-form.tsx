@@ -1,6 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useRef, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
+import { useRepeatKey } from '../../api/once.ts'
+import { Choice } from '../../ui/choice.tsx'
 import { fromMicro } from '../../ui/format.ts'
 import { Button, Card, CodeBlock, Credits, ErrorCard, Field } from '../../ui/parts.tsx'
 import { type Model, variantsOf } from './price.ts'
@@ -98,53 +100,21 @@ export function MakeForm({
   )
 }
 
-/** Sends the request. Its key stays the same until it was answered: whoever clicks again after a failure pays once. */
 function useMake(body: object) {
   const queries = useQueryClient()
-  const sent = useRef({ text: '', key: '' })
+  const repeat = useRepeatKey()
   return useMutation({
-    mutationFn: () => {
-      const text = JSON.stringify(body)
-      if (sent.current.text !== text) sent.current = { text, key: newKey() }
-      return api('/v1/images/generations', { method: 'POST', body, headers: { 'idempotency-key': sent.current.key } })
-    },
+    mutationFn: () =>
+      api('/v1/images/generations', { method: 'POST', body, headers: { 'idempotency-key': repeat.of(body) } }),
     onSuccess: async () => {
-      sent.current = { text: '', key: '' }
+      repeat.answered()
       await Promise.all(['/v1/tasks', 'balance'].map((key) => queries.invalidateQueries({ queryKey: [key] })))
     },
   })
 }
-
-const newKey = (): string => crypto.getRandomValues(new BigUint64Array(2)).join('-')
 
 const asCurl = (body: object): string =>
   `curl -s ${location.origin}/v1/images/generations \\
   -H "authorization: Bearer $FAREBOX_API_KEY" \\
   -H 'content-type: application/json' \\
   -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`
-
-function Choice({
-  label,
-  value,
-  onChange,
-  options,
-}: {
-  label: string
-  value: string
-  onChange: (value: string) => void
-  options: ReadonlyArray<readonly [value: string, words: string]>
-}) {
-  return (
-    <Field label={label}>
-      {(ids) => (
-        <select {...ids} className="input" value={value} onChange={(event) => onChange(event.target.value)}>
-          {options.map(([option, words]) => (
-            <option key={option} value={option}>
-              {words}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  )
-}

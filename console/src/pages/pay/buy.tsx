@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { ApiError } from '../../api/error.ts'
+import { newKey } from '../../api/once.ts'
 import { send } from '../../api/transport.ts'
 import type { Reply } from '../../api/types.ts'
 import { useSession } from '../../session/use-session.ts'
@@ -71,7 +72,7 @@ function Form({ assets, context }: { assets: readonly Asset[]; context: PaymentC
   const make = useMutation({
     mutationFn: async () => {
       const choice = `${assetId} ${amountMicro} ${recipient}`
-      const key = keys.get(choice) ?? crypto.randomUUID()
+      const key = keys.get(choice) ?? newKey()
       keys.set(choice, key)
       const body = { asset_id: assetId, amount_micro: String(amountMicro), idempotency_key: key }
       const token = context?.token ?? (recipient === '' ? undefined : await contextFor(String(amountMicro), recipient))
@@ -178,7 +179,7 @@ function RecipientField({ value, onChange }: { value: string; onChange: (value: 
     <Field label="Credited to">
       {(ids) => (
         <select {...ids} className="input" value={value} onChange={(event) => onChange(event.target.value)}>
-          <option value="">My account</option>
+          <option value="">My account, {state.account.id}</option>
           {agents.data.data.map((agent) => (
             <option key={agent.id} value={agent.id}>
               Agent {agent.label || agent.id}

@@ -7,9 +7,10 @@ import { fromMicro } from '../../ui/format.ts'
 import { Badge, ButtonLink, Card, Copyable, Credits, Notice, PageHead, Time } from '../../ui/parts.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { Answer } from '../../ui/query.tsx'
+import { SupportContact } from '../../ui/support.tsx'
 import { Countdown } from './countdown.tsx'
 import { HashForm, ResumeButton } from './recovery.tsx'
-import { type Local, type Order, pollEvery, type View, viewOf } from './states.ts'
+import { type Local, type Order, orderStates, pollEvery, type View, viewOf } from './states.ts'
 import { WalletPayment } from './wallet-payment.tsx'
 
 /** One order, live: on any device, in any tab, it shows what the server knows. */
@@ -61,7 +62,7 @@ function State(props: StateProps) {
         <div role="status" aria-live="polite">
           <h2>{text}</h2>
         </div>
-        <Badge tone={tone}>{props.order.status.replaceAll('_', ' ')}</Badge>
+        <Badge tone={tone}>{orderStates[props.order.status].words}</Badge>
       </div>
       <Body view={view} {...props} />
     </Card>
@@ -152,8 +153,11 @@ function Body({ view, order, local, setLocal, refresh }: StateProps & { view: Vi
         <>
           <p>{reasons[order.review?.reason ?? ''] ?? 'Something about the payment does not match the order.'}</p>
           <p>
-            The operator looks at it and credits it, sends it back or dismisses it. Tell them the order’s id:{' '}
+            The operator looks at it and credits it, sends it back or dismisses it. Order{' '}
             <Copyable text={order.id} what="order id" whole />
+          </p>
+          <p>
+            <SupportContact about={`Order ${order.id} is under review`} />
           </p>
         </>
       )
@@ -201,8 +205,11 @@ function Facts({ order }: { order: Order }) {
         </dd>
         <dt>Credited to</dt>
         <dd>
-          {order.account_label} <span className="quiet">(account {order.account_id})</span>:{' '}
-          <Credits micro={order.credit_micro} />
+          {order.account_label}
+          {order.account_label === `Account ${order.account_id}` ? null : (
+            <span className="quiet"> (account {order.account_id})</span>
+          )}
+          : <Credits micro={order.credit_micro} />
         </dd>
         <dt>From</dt>
         <dd>
@@ -267,5 +274,17 @@ const words: Readonly<Record<string, string>> = {
   register: 'A transaction hash was given',
   see: 'The payment was seen on chain',
   settle: 'The payment was confirmed and credited',
+  suspect: 'Something about the payment does not match: the operator looks at it',
+  fail: 'The transaction failed on chain: nothing was moved',
+  replace: 'The wallet sent another transaction in its place',
+  mismatch: 'The transaction is not this payment',
+  abandon: 'Nothing was seen for a day: the attempt is over',
+  orphan: 'The network took the block back: it is looked for again',
+  undo: 'The network took the payment back after it was credited',
+  restore: 'The payment is on chain again',
+  operator_propose: 'The operator proposed what to do',
+  operator_credit: 'The operator credited it',
+  operator_refund: 'The operator sent it back',
+  operator_dismiss: 'The operator closed the review',
   lapse: 'The order ended unpaid',
 }

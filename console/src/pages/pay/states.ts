@@ -3,6 +3,15 @@ import type { Reply } from '../../api/types.ts'
 /** An order as the server tells it. */
 export type Order = Reply<'/v1/payments/orders/{id}', 'get'>['data']
 
+/** What an order's status is called. */
+export const orderStates = {
+  pending: { words: 'To be paid', tone: 'accent' },
+  confirming: { words: 'On its way', tone: 'accent' },
+  completed: { words: 'Paid', tone: 'good' },
+  expired: { words: 'Not paid', tone: 'neutral' },
+  review_required: { words: 'Under review', tone: 'warn' },
+} as const
+
 /** What this tab knows besides: where its own question to the wallet stands. */
 export type Local = 'idle' | 'reserving' | 'wallet-open' | 'declined' | 'unknown'
 

@@ -3,10 +3,11 @@ import { api } from '../../api/client.ts'
 import { ApiError } from '../../api/error.ts'
 import type { Reply } from '../../api/types.ts'
 import { fromMicro, shortAddress } from '../../ui/format.ts'
-import { Button, Copyable, ErrorCard, Notice } from '../../ui/parts.tsx'
-import { type Obstacle, obstacleTo, sendTransfer, switchChain, type TokenTransfer } from '../../wallet/transfer.ts'
+import { Button, ErrorCard, Notice } from '../../ui/parts.tsx'
+import { type Obstacle, obstacleTo, sendTransfer, type TokenTransfer } from '../../wallet/transfer.ts'
 import { useWallets } from '../../wallet/use-wallets.ts'
 import { requestAccounts, type Wallet, walletErrorCode } from '../../wallet/wallet.ts'
+import { ObstacleNotice } from './obstacle.tsx'
 import type { Local, Order } from './states.ts'
 
 interface PaymentProps {
@@ -145,47 +146,4 @@ async function payOnce(order: Order, wallet: Wallet, setLocal: (local: Local) =>
   // the watcher finds the payment without it, so that a failure here loses nothing
   await api(`${path}/transactions`, { method: 'POST', body: { tx_hash: hash } }).catch(() => undefined)
   setLocal('idle')
-}
-
-function ObstacleNotice({ obstacle, order, wallet }: { obstacle: Obstacle | 'looking'; order: Order; wallet: Wallet }) {
-  if (obstacle === 'looking') return <p className="quiet">Looking at the wallet.</p>
-  switch (obstacle.kind) {
-    case 'other-account':
-      return (
-        <Notice tone="warn" title="Another account is selected">
-          <p>
-            This order can only be paid from <Copyable text={order.payer_address} what="payer address" />. Select it in
-            the wallet{obstacle.selected ? `: now it is ${shortAddress(obstacle.selected)}` : ''}.
-          </p>
-        </Notice>
-      )
-    case 'other-chain':
-      return (
-        <Notice tone="warn" title={`The wallet is on another network than ${order.network_name}`}>
-          <div>
-            <Button onClick={() => void switchChain(wallet, order.chain_id).catch(() => undefined)}>
-              Switch to {order.network_name}
-            </Button>
-          </div>
-        </Notice>
-      )
-    case 'too-few-tokens':
-      return (
-        <Notice tone="warn" title={`Not enough ${order.token_symbol}`}>
-          <p>
-            The wallet has {fromMicro(obstacle.has)} and the order takes {fromMicro(order.amount_micro)}. Nothing is
-            reserved yet.
-          </p>
-        </Notice>
-      )
-    case 'no-gas':
-      return (
-        <Notice tone="warn" title="No coin for the network’s fee">
-          <p>
-            A transfer on {order.network_name} costs a little of the network’s own coin. Send some to{' '}
-            <Copyable text={order.payer_address} what="payer address" /> first. Nothing is reserved yet.
-          </p>
-        </Notice>
-      )
-  }
 }

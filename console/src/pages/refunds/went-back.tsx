@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../../api/client.ts'
 import type { Reply } from '../../api/types.ts'
+import { bucketName } from '../../ui/format.ts'
 import { Credits } from '../../ui/parts.tsx'
 import { Answer } from '../../ui/query.tsx'
 
@@ -20,7 +21,8 @@ export function WentBack({ callId }: { callId: number }) {
               .filter((part) => part.amount_micro > 0)
               .map((part) => (
                 <li key={`${part.account_id} ${part.bucket}`}>
-                  <Credits micro={part.amount_micro} /> to account {part.account_id}, {part.bucket} Credits
+                  <Credits micro={part.amount_micro} /> to account {part.account_id}, as{' '}
+                  {bucketName(part.bucket).toLowerCase()} Credits
                 </li>
               ))}
             {others > 0 ? (

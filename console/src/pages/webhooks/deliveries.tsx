@@ -2,8 +2,9 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import type { Reply } from '../../api/types.ts'
+import { Choice, statesAsOptions } from '../../ui/choice.tsx'
 import { List, useList } from '../../ui/list.tsx'
-import { Badge, Button, Card, Empty, ErrorCard, Field, Table, Time } from '../../ui/parts.tsx'
+import { Badge, Button, Card, Empty, ErrorCard, Table, Time } from '../../ui/parts.tsx'
 import { useFilters } from '../../ui/search.ts'
 import { DeliveryDialog } from './delivery-dialog.tsx'
 import { DELIVERIES, type Endpoint } from './endpoint.ts'
@@ -26,40 +27,21 @@ export function Deliveries({ endpoints }: { endpoints: readonly Endpoint[] }) {
   return (
     <Card title="Deliveries of the last 30 days">
       <div className="grid-cards">
-        <Field label="State">
-          {(ids) => (
-            <select
-              {...ids}
-              className="input"
-              value={filters.state ?? ''}
-              onChange={(event) => change({ state: event.target.value })}
-            >
-              <option value="">All</option>
-              {Object.entries(states).map(([state, { words }]) => (
-                <option key={state} value={state}>
-                  {words}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Endpoint">
-          {(ids) => (
-            <select
-              {...ids}
-              className="input"
-              value={filters.endpoint_id ?? ''}
-              onChange={(event) => change({ endpoint_id: event.target.value })}
-            >
-              <option value="">All, and the URLs of tasks</option>
-              {endpoints.map(({ id, description, url }) => (
-                <option key={id} value={id}>
-                  {description || url}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Choice
+          label="State"
+          value={filters.state ?? ''}
+          onChange={(state) => change({ state })}
+          options={statesAsOptions(states)}
+        />
+        <Choice
+          label="Endpoint"
+          value={filters.endpoint_id ?? ''}
+          onChange={(endpoint_id) => change({ endpoint_id })}
+          options={[
+            ['', 'All, and the URLs of tasks'],
+            ...endpoints.map(({ id, description, url }) => [String(id), description || url] as const),
+          ]}
+        />
       </div>
       <List list={list} empty={<Empty title="Nothing was sent">A test shows whether an endpoint listens.</Empty>}>
         {(rows) => <Log rows={rows} />}

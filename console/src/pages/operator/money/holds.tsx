@@ -33,7 +33,7 @@ function Listed() {
   const list = useList<Hold>('/v1/admin/holds', search, { cursor: 'after', everyMs: 15_000 })
   return (
     <>
-      <PageHead title="Holds that wait">
+      <PageHead title="Holds">
         Credits that a call set aside and that stay held, because what it cost is not known, or is more than was held.
       </PageHead>
       <Card>
