@@ -65,6 +65,12 @@ test('a call can be read with its usage, its price and every microcredit that it
   })
 })
 
+test('a call that no key made has none', async () => {
+  const { accountId } = await customer()
+  const { id } = await make.hold({ accountId, credential: { kind: 'operator', id: 1n } }, 10n)
+  expect(await read(session(accountId), id)).toMatchObject({ call_id: Number(id), key_id: null })
+})
+
 test('each way that a call can stand has its own words, and only a failed and charged one is refundable', async () => {
   const key = await customer()
   const failed = (await make.hold(key, 10n)).id
