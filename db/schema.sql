@@ -506,6 +506,7 @@ create table credit_grants (
   constraint credit_grants_amount_micro_check CHECK (((amount_micro)::bigint > 0))
 );
 CREATE INDEX credit_grants_account ON credit_grants USING btree (account_id, id);
+CREATE INDEX credit_grants_axon ON credit_grants USING btree (id) WHERE source = 'axon'::grant_source;
 CREATE INDEX credit_grants_time ON credit_grants USING brin (created_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON credit_grants FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -1100,6 +1101,7 @@ create table usage_hours (
   output_tokens bigint not null
 );
 CREATE INDEX usage_hours_account ON usage_hours USING btree (account_id, hour);
+CREATE INDEX usage_hours_time ON usage_hours USING btree (hour) INCLUDE (model, account_id, actor_account_id, charged_micro, refunded_micro, calls, errors, input_tokens, output_tokens);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON usage_hours FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table usage_open (
@@ -1254,6 +1256,7 @@ CREATE INDEX x402_payments_account ON x402_payments USING btree (account_id, id 
 CREATE INDEX x402_payments_open ON x402_payments USING btree (next_look_at) WHERE final_at IS NULL AND status <> 'failed'::x402_status;
 CREATE INDEX x402_payments_payer ON x402_payments USING btree (payer, created_at);
 CREATE INDEX x402_payments_transfer ON x402_payments USING btree (chain_id, tx_hash);
+CREATE INDEX x402_payments_undone ON x402_payments USING btree (status) WHERE status = ANY (ARRAY['awaiting_settlement'::x402_status, 'pending'::x402_status, 'review_required'::x402_status]);
 
 -- function account_available_micro(account bigint) returns bigint; sql, stable
 -- function account_posted_micro(account bigint) returns bigint; sql, stable

@@ -75,6 +75,8 @@ export interface TestApp {
   holds(person: Person): Promise<HoldRow[]>
   /** What the ledger's own audit finds wrong: nothing. */
   audit(): Promise<unknown[]>
+  /** Changes the file that the server reads when it is asked to. */
+  configure(wanted: TestAppOptions): void
   /** Has the server read its configuration again, changed in this. */
   reload(wanted: TestAppOptions): Promise<Reloaded>
   /** Cuts the server off its database, and lets it back. Only with `databaseThroughProxy`. */
@@ -110,6 +112,7 @@ async function composed(options: TestAppOptions) {
       mode: 'development',
     })
   const { config, secrets } = load({})
+  let onDisk: TestAppOptions = {}
   const log: string[] = []
   const pepper = randomBytes(32)
   const app = await createApp({
@@ -124,10 +127,14 @@ async function composed(options: TestAppOptions) {
     host: 'test',
     pid: process.pid,
     isRunning: () => true,
+    reading: { load: () => load(onDisk), askToReload: () => undefined },
     ...(options.media ? { media: options.media } : {}),
   })
+  const configure = (wanted: TestAppOptions) => {
+    onDisk = wanted
+  }
   const reload = (wanted: TestAppOptions) => app.reload(() => load(wanted))
-  return { app, database, mock, backup, line, clock, log, pepper, reload }
+  return { app, database, mock, backup, line, clock, log, pepper, configure, reload }
 }
 
 /** Starts a composed server on loopback. Call it in beforeAll and `stop` in afterAll. */

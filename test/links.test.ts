@@ -43,6 +43,11 @@ function linksOf(from: string): Link[] {
 const fragmentsOf = (path: string): string[] =>
   [...markdownToHtml(readFileSync(path, 'utf8')).matchAll(/<h\d id="([^"]+)"/g)].map(([, id = '']) => id)
 
+test('every fence is closed: what follows an open one would be shown as a command', () => {
+  const open = documents.filter((path) => (readFileSync(path, 'utf8').match(/^```/gm)?.length ?? 0) % 2 === 1)
+  expect(open.map((path) => relative(project, path))).toEqual([])
+})
+
 test('every link between documents leads to a file that is there, and to a heading that is there', () => {
   const broken = documents.flatMap(linksOf).filter(({ path, fragment }) => {
     if (!existsSync(path)) return true

@@ -16,9 +16,11 @@ export interface FakeS3 {
 }
 
 const PAGE = 3
+/** How far the time of a request may be off, as at the real services. */
+const SKEW_MS_MAX = 15 * 60_000
 
-/** Starts one with a bucket `pictures` in region `us-east-1`. Lists have pages of three. */
-export async function fakeS3(): Promise<FakeS3> {
+/** Starts one with a bucket `pictures` in region `us-east-1`, whose clock is `nowMs`. Lists have pages of three. */
+export async function fakeS3(nowMs: () => number = Date.now): Promise<FakeS3> {
   const accessKey = { id: 'TESTKEY0123456789', secret: 'test-secret-0123456789/abcdef' }
   const objects: FakeS3['objects'] = new Map()
   const server = createServer(async (request, response) => {
@@ -31,7 +33,7 @@ export async function fakeS3(): Promise<FakeS3> {
     const refuse = (status: number, code: string) =>
       response.writeHead(status, { 'content-type': 'application/xml' }).end(`<Error><Code>${code}</Code></Error>`)
     if (fake.broken) return void refuse(fake.broken, 'InternalError')
-    const wrong = signatureProblem(request, url, body, accessKey)
+    const wrong = signatureProblem(request, { url, body, accessKey, nowMs: nowMs() })
     if (wrong) return void refuse(403, wrong)
     const [, bucket, ...rest] = url.pathname.split('/')
     if (bucket !== 'pictures') return void refuse(404, 'NoSuchBucket')
@@ -69,9 +71,7 @@ export async function fakeS3(): Promise<FakeS3> {
 /** What is wrong with a request's AWS Signature Version 4, computed from its own description; undefined: nothing. */
 function signatureProblem(
   request: IncomingMessage,
-  url: URL,
-  body: Buffer,
-  accessKey: FakeS3['accessKey'],
+  { url, body, accessKey, nowMs }: { url: URL; body: Buffer; accessKey: FakeS3['accessKey']; nowMs: number },
 ): string | undefined {
   const pattern =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/us-east-1\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/
@@ -81,17 +81,46 @@ function signatureProblem(
   const bodyHash = String(request.headers['x-amz-content-sha256'] ?? '')
   if (bodyHash !== sha256(body)) return 'XAmzContentSHA256Mismatch'
   if (!time.startsWith(day) || !signedHeaders.split(';').includes('host')) return 'AuthorizationHeaderMalformed'
+  const at = Date.parse(time.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z'))
+  if (!(Math.abs(nowMs - at) <= SKEW_MS_MAX)) return 'RequestTimeTooSkewed'
+  const headers = Object.fromEntries(signedHeaders.split(';').map((name) => [name, String(request.headers[name])]))
+  const expected = signatureOf({ method: request.method ?? '', url, headers, bodyHash, time }, accessKey.secret)
+  return expected === signature ? undefined : 'SignatureDoesNotMatch'
+}
+
+/**
+ * The signature that a request must have in region us-east-1, by the letter of the description of AWS Signature
+ * Version 4, and by no library that the store could share a mistake with. `headers` are the signed ones.
+ */
+export function signatureOf(
+  {
+    method,
+    url,
+    headers,
+    bodyHash,
+    time,
+  }: {
+    readonly method: string
+    readonly url: URL
+    readonly headers: Readonly<Record<string, string>>
+    readonly bodyHash: string
+    readonly time: string
+  },
+  secret: string,
+): string {
+  const day = time.slice(0, 8)
   const query = [...url.searchParams]
     .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
     .sort()
     .join('&')
-  const headers = signedHeaders.split(';').map((name) => `${name}:${String(request.headers[name]).trim()}\n`)
-  const canonical = [request.method, url.pathname, query, headers.join(''), signedHeaders, bodyHash].join('\n')
+  const names = Object.keys(headers).sort()
+  const lines = names.map((name) => `${name}:${headers[name]?.trim()}\n`).join('')
+  const canonical = [method, url.pathname, query, lines, names.join(';'), bodyHash].join('\n')
   const toSign = ['AWS4-HMAC-SHA256', time, `${day}/us-east-1/s3/aws4_request`, sha256(Buffer.from(canonical))].join(
     '\n',
   )
-  const key = ['us-east-1', 's3', 'aws4_request'].reduce(hmac, hmac(`AWS4${accessKey.secret}`, day))
-  return hmac(key, toSign).toString('hex') === signature ? undefined : 'SignatureDoesNotMatch'
+  const key = ['us-east-1', 's3', 'aws4_request'].reduce(hmac, hmac(`AWS4${secret}`, day))
+  return hmac(key, toSign).toString('hex')
 }
 
 function listOf(objects: FakeS3['objects'], query: URLSearchParams): string {

@@ -49,6 +49,18 @@ const pages = {
   '/console/keys': lazyRouteComponent(() => import('./pages/keys.tsx'), 'Keys'),
   '/console/webhooks': lazyRouteComponent(() => import('./pages/webhooks/webhooks.tsx'), 'Webhooks'),
   '/console/account': lazyRouteComponent(() => import('./pages/account.tsx'), 'AccountPage'),
+  '/console/operator': lazyRouteComponent(() => import('./pages/operator/money/overview.tsx'), 'OperatorOverview'),
+  '/console/operator/reviews': lazyRouteComponent(
+    () => import('./pages/operator/money/reviews.tsx'),
+    'OperatorReviews',
+  ),
+  '/console/operator/reviews/$id': lazyRouteComponent(
+    () => import('./pages/operator/money/review.tsx'),
+    'OperatorReview',
+  ),
+  '/console/operator/holds': lazyRouteComponent(() => import('./pages/operator/money/holds.tsx'), 'OperatorHolds'),
+  '/console/operator/holds/$id': lazyRouteComponent(() => import('./pages/operator/money/hold.tsx'), 'OperatorHold'),
+  '/console/operator/prices': lazyRouteComponent(() => import('./pages/operator/money/prices.tsx'), 'OperatorPrices'),
   '/console/operator/accounts': lazyRouteComponent(() => import('./pages/operator/accounts/accounts.tsx'), 'Accounts'),
   '/console/operator/accounts/$id': lazyRouteComponent(
     () => import('./pages/operator/accounts/account.tsx'),

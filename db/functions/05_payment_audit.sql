@@ -15,7 +15,7 @@ language sql stable security definer set search_path = pg_catalog, public, pg_te
     union all
     -- a reorganisation may bring its transfer back in another transaction: the first one counts
     select 'x402', p.id::text, p.account_id, p.grant_id, p.credit_micro,
-           p.chain_id || ' ' || (select e.data ->> 'tx_hash' from x402_events e where e.payment_id = p.id and e.event = 'credit' order by e.n limit 1)
+           p.chain_id || ' ' || (select e.data ->> 'tx_hash' from x402_events e where e.payment_id = p.id and e.event in ('credit', 'operator_credit') order by e.n limit 1)
     from x402_payments p where p.status = 'credited' or p.grant_id is not null
     union all
     select 'axon', c.id::text, c.account_id, c.grant_id, c.credited_micro, c.chain_id || ' ' || c.tx_hash || ' -1'

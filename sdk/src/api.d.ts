@@ -1775,6 +1775,251 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How everything stands: treasury against ledger, margins, providers, chains, jobs, and what waits.
+         * @description Each part says as of when. A part that could not be read is null. Providers and jobs are those of the process that answers. Margins count charges in the hour they were made and usage in the hour the call began, whole hours only.
+         */
+        get: operations["getAdminOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/holds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Holds that wait, longest first.
+         * @description Calls of unknown cost wait for an operator; a shortfall waits for its payers to agree to the rest.
+         */
+        get: operations["getAdminHolds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/holds/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A hold: why it waits, who pays, and what its call can be looked up by. */
+        get: operations["getAdminHoldsById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/holds/{id}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a hold of unknown cost: charge what the call cost, or nothing.
+         * @description Exactly one of actual_micro and release. A repeat changes nothing. What is more than was held is charged only with above_hold, and from the account that made the call; if it cannot pay, nothing is charged and the hold waits as `shortfall`.
+         */
+        post: operations["postAdminHoldsByIdResolve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/holds/{id}/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask the provider's own record what the call used. It decides nothing. */
+        post: operations["postAdminHoldsByIdLookup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/reviews": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Payments that wait for a decision, longest first.
+         * @description Orders in review, transfers that no order asked for, payments with the native coin and payments by x402, in one list.
+         */
+        get: operations["getAdminReviews"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/reviews/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A payment: what was asked for beside what the chain shows, why it waits, and what may be done. */
+        get: operations["getAdminReviewsById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/reviews/{id}/credit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give the Credits for what arrived, at most what it is worth.
+         * @description Above FAREBOX_REVIEW_ALONE_CREDITS the answer is a proposal, and the decision is done when a second admin or operator states the same within 24 hours. A transfer that no order asked for is credited to account_id.
+         */
+        post: operations["postAdminReviewsByIdCredit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/reviews/{id}/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record that the money was sent back. The server holds no key: it sends nothing.
+         * @description Above FAREBOX_REVIEW_ALONE_CREDITS the answer is a proposal, and the decision is done when a second admin or operator states the same within 24 hours. A transfer that no order asked for is credited to account_id.
+         */
+        post: operations["postAdminReviewsByIdRefund"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/reviews/{id}/dismiss": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Close a payment without Credits.
+         * @description Above FAREBOX_REVIEW_ALONE_CREDITS the answer is a proposal, and the decision is done when a second admin or operator states the same within 24 hours. A transfer that no order asked for is credited to account_id.
+         */
+        post: operations["postAdminReviewsByIdDismiss"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/prices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every price version of models and capabilities, past, in force and to come, with its margin. */
+        get: operations["getAdminPrices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/prices/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What reading the configuration file now would change. Nothing is taken over. */
+        get: operations["getAdminPricesPreview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/prices/reload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have the servers of this host read models, prices and capabilities of the file again.
+         * @description A file that cannot be used changes nothing. Servers on other hosts are not asked, and named.
+         */
+        post: operations["postAdminPricesReload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/capabilities": {
         parameters: {
             query?: never;
@@ -1861,6 +2106,40 @@ export interface paths {
          * @description JSON-RPC, stateless. Each tool goes through the endpoint of the same name, with its price.
          */
         post: operations["postMcp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/oauth-protected-resource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The API: which credentials it takes (RFC 9728). */
+        get: operations["getWellKnownOauthProtectedResource"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/oauth-protected-resource/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tools: which credentials they take (RFC 9728). */
+        get: operations["getWellKnownOauthProtectedResourceMcp"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2410,7 +2689,7 @@ export interface components {
             /** @enum {string} */
             type: "api_error" | "authentication_error" | "conflict_error" | "invalid_request_error" | "method_not_allowed_error" | "not_found_error" | "payment_required_error" | "permission_error" | "rate_limit_error" | "upstream_error";
             /** @enum {string} */
-            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "invalid_payment" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "authorization_pending" | "slow_down" | "access_denied" | "expired_token" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "admin_required" | "own_account" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "payer_of_another_account" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "payment_required" | "payment_rejected" | "not_found" | "account_not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "settlement_not_found" | "api_key_not_found" | "identity_provider_not_found" | "refund_not_found" | "invitation_not_found" | "session_not_found" | "device_login_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "payment_not_found" | "attempt_not_found" | "webhook_not_found" | "webhook_delivery_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "account_role_conflict" | "balance_limit" | "refund_not_in_review" | "refund_decided" | "device_login_decided" | "account_status_conflict" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "too_many_webhooks" | "webhook_disabled" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "payment_conflict" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "topup_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
+            code: "invalid_json" | "invalid_body" | "invalid_field" | "missing_field" | "unknown_field" | "invalid_parameter" | "invalid_idempotency_key" | "idempotency_key_required" | "invalid_amount" | "unknown_asset" | "amount_below_minimum" | "amount_above_maximum" | "amount_above_hold" | "invalid_tx_hash" | "invalid_quote_request" | "wrong_payer" | "wrong_recipient" | "tx_failed" | "tx_not_found" | "invalid_context" | "invalid_payment" | "unsupported_media_type" | "body_too_large" | "range_not_satisfiable" | "headers_too_large" | "uri_too_long" | "unauthorized" | "invalid_challenge" | "invalid_signature" | "invalid_refresh_token" | "refresh_token_reused" | "invalid_sign_in_code" | "invalid_registration" | "authorization_pending" | "slow_down" | "access_denied" | "expired_token" | "invitation_invalid" | "invitation_required" | "owner_wallet_not_allowed" | "account_banned" | "account_deactivated" | "access_token_required" | "admin_required" | "own_account" | "owner_account_required" | "agent_account_required" | "delegation_invalid" | "not_original_account" | "wallet_not_linked" | "wallet_changed" | "funding_mode_not_allowed" | "origin_not_allowed" | "invalid_result_link" | "payer_of_another_account" | "recipient_not_allowed" | "insufficient_credits" | "budget_exceeded" | "payment_required" | "payment_rejected" | "not_found" | "account_not_found" | "model_not_found" | "capability_not_found" | "capability_version_not_found" | "operation_not_found" | "call_not_found" | "task_not_found" | "settlement_not_found" | "review_not_found" | "hold_not_found" | "usage_not_found" | "api_key_not_found" | "identity_provider_not_found" | "refund_not_found" | "invitation_not_found" | "session_not_found" | "device_login_not_found" | "agent_not_linked" | "owner_link_not_found" | "wallet_not_found" | "order_not_found" | "payment_not_found" | "attempt_not_found" | "webhook_not_found" | "webhook_delivery_not_found" | "result_not_found" | "result_expired" | "method_not_allowed" | "request_timeout" | "task_canceled" | "idempotency_conflict" | "request_in_progress" | "answer_not_kept" | "capability_version_drifted" | "account_role_conflict" | "balance_limit" | "refund_not_in_review" | "refund_decided" | "device_login_decided" | "account_status_conflict" | "configuration_refused" | "hold_not_resolvable" | "agent_already_linked" | "wallet_belongs_to_owner" | "wallet_already_bound" | "wallet_in_use" | "too_many_webhooks" | "webhook_disabled" | "attempt_active" | "attempt_not_current" | "attempt_has_payment" | "order_completed" | "order_expired" | "call_not_refundable" | "order_not_in_review" | "payment_recorded" | "resume_limit" | "review_unresolved" | "payer_is_contract" | "tx_already_used" | "tx_already_claimed" | "too_many_hashes" | "payment_conflict" | "context_expired" | "context_mismatch" | "rate_limited" | "too_many_open_orders" | "too_many_open_quotes" | "too_many_open_claims" | "upstream_failed" | "upstream_refused" | "upstream_answer_invalid" | "upstream_interrupted" | "upstream_timeout" | "task_running" | "usage_unknown" | "overloaded" | "asset_unavailable" | "topup_unavailable" | "chain_unavailable" | "rate_unavailable" | "unavailable" | "shutting_down" | "internal_error";
             request_id: string;
             /** @description Of `insufficient_credits`, while an asset can be paid with: what the missing Credits cost. The one member that is no string; its own are. Pay with an order (`POST /v1/payments/orders`): it is no x402 offer, and a bare transfer waits for the operator. */
             payment?: {
@@ -10867,7 +11146,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description next_cursor of the page before */
+                /** @description next_cursor of the page before; 0 is the first page */
                 before_id?: number;
                 /** @description First moment */
                 from?: string;
@@ -10996,7 +11275,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description next_cursor of the page before */
+                /** @description next_cursor of the page before; 0 is the first page */
                 before_id?: number;
                 model?: string;
                 status?: "running" | "success" | "failed" | "usage_unknown" | "pending_settlement";
@@ -19445,7 +19724,7 @@ export interface operations {
                 /** @description Only what this one did: operator:<name>, or account:<id> */
                 actor?: string;
                 /** @description Only this */
-                action?: "ban.account" | "unban.account" | "deactivate.account" | "reactivate.account" | "change_role.account" | "create.api_key" | "revoke.api_key" | "revoke_all.api_keys" | "revoke.session" | "revoke_all.sessions" | "approve.device_login" | "deny.device_login" | "create.link" | "change.link" | "remove.link" | "bind.wallet" | "remove.wallet" | "create.invitation" | "revoke.invitation" | "rotate.signing_key" | "grant.credits" | "set_alert.credits" | "resolve.hold" | "authorize.settlement" | "approve.refund" | "reject.refund" | "credit.order" | "refund.order" | "dismiss.order" | "rewind.chain" | "dismiss.payment" | "create.webhook" | "change.webhook" | "remove.webhook" | "disable.webhook" | "replay.webhook" | "rotate.webhook_secret" | "rotate.webhook_task_secret" | "credit.native_payment" | "refund.native_payment" | "dismiss.native_payment";
+                action?: "ban.account" | "unban.account" | "deactivate.account" | "reactivate.account" | "change_role.account" | "create.api_key" | "revoke.api_key" | "revoke_all.api_keys" | "revoke.session" | "revoke_all.sessions" | "approve.device_login" | "deny.device_login" | "create.link" | "change.link" | "remove.link" | "bind.wallet" | "remove.wallet" | "create.invitation" | "revoke.invitation" | "rotate.signing_key" | "grant.credits" | "set_alert.credits" | "resolve.hold" | "authorize.settlement" | "approve.refund" | "reject.refund" | "credit.order" | "refund.order" | "dismiss.order" | "rewind.chain" | "reload.configuration" | "credit.payment" | "refund.payment" | "dismiss.payment" | "create.webhook" | "change.webhook" | "remove.webhook" | "disable.webhook" | "replay.webhook" | "rotate.webhook_secret" | "rotate.webhook_task_secret" | "credit.native_payment" | "refund.native_payment" | "dismiss.native_payment";
                 /** @description Only what was done to this, such as account:7 */
                 target?: string;
             };
@@ -19638,6 +19917,2330 @@ export interface operations {
              *     `admin_required`: Admin required
              */
             403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAdminOverview: {
+        parameters: {
+            query?: {
+                /** @description Margins of so many days */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** Format: date-time */
+                            as_of: string;
+                            server: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                /** Format: date-time */
+                                as_of: string;
+                                version: string;
+                                /** @description Which process answered */
+                                process_id: number;
+                                /** @description Its host and process id */
+                                process: string;
+                                /** Format: date-time */
+                                started_at: string;
+                                /** @description Every server that gives signs of life: host and process id */
+                                running: string[];
+                                /** @description The database takes what the ledger writes */
+                                ledger_ok: boolean;
+                                configuration: {
+                                    file: string;
+                                    /** @description Servers that show the same one sell the same */
+                                    fingerprint: string;
+                                    refused: string | null;
+                                    /** @description Versions of capabilities whose calls are refused */
+                                    drifted: string[];
+                                };
+                            };
+                            treasury: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                as_of: string | null;
+                                asset: string;
+                                /**
+                                 * @description `stale`: the last comparison is too old to say anything, whatever it found
+                                 * @enum {unknown}
+                                 */
+                                found: "equal" | "drift" | "stale" | "not_compared";
+                                detail: string;
+                                /** @description Units of the asset, a plain decimal */
+                                received: string;
+                                /** @description Units of the asset, a plain decimal */
+                                credited: string;
+                                /** @description Units of the asset, a plain decimal */
+                                not_credited: string;
+                                /** @description Received less what is recorded: must be 0 */
+                                drift: string;
+                            }[] | null;
+                            margin: {
+                                /**
+                                 * Format: date-time
+                                 * @description Whole hours up to here are in it
+                                 */
+                                as_of: string;
+                                /** Format: date-time */
+                                from: string;
+                                models: {
+                                    model: string;
+                                    calls: number;
+                                    /** @description Those of them that failed */
+                                    errors: number;
+                                    /** @description Charged less what was given back */
+                                    net_micro: number;
+                                    cost_micro: number | null;
+                                    /** @description The part of net_micro that stands against cost_micro */
+                                    net_known_micro: number;
+                                    margin_percent: number | null;
+                                    /** @description The cost was configured for the whole range */
+                                    complete: boolean;
+                                }[];
+                            } | null;
+                            providers: {
+                                /** @description Whose attempts these are */
+                                scope: string;
+                                /** Format: date-time */
+                                since: string;
+                                list: {
+                                    /**
+                                     * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                     * @enum {unknown}
+                                     */
+                                    state: "ok" | "warning" | "alarm" | "unknown";
+                                    name: string;
+                                    kind: string;
+                                    last_attempt_at: string | null;
+                                    last_outcome: string | null;
+                                    last_good_at: string | null;
+                                    failures_in_a_row: number;
+                                    /** @description By this process, since its start */
+                                    attempts: number;
+                                }[];
+                            };
+                            chains: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                as_of: string | null;
+                                chain_id: number;
+                                blocks_behind: number;
+                                head_at: string | null;
+                                network_name: string;
+                                /**
+                                 * @description Who reads it now; others follow
+                                 * @enum {unknown}
+                                 */
+                                read_by: "this_process" | "another_process" | "nobody";
+                                /** @description It waits for `farebox chain rewind` */
+                                stopped: boolean;
+                                detail: string;
+                            }[] | null;
+                            x402: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                /** Format: date-time */
+                                as_of: string;
+                                detail: string;
+                            } | null;
+                            native: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                as_of: string | null;
+                                detail: string;
+                            } | null;
+                            jobs: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                name: string;
+                                as_of: string | null;
+                                every_seconds: number;
+                            }[];
+                            holds: {
+                                /** Format: date-time */
+                                as_of: string;
+                                list: {
+                                    /**
+                                     * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                     * @enum {unknown}
+                                     */
+                                    state: "ok" | "warning" | "alarm" | "unknown";
+                                    /** @enum {unknown} */
+                                    flag: "usage_unknown" | "shortfall";
+                                    holds: number;
+                                    /** @description Microcredits: 1 Credit = 1000000 */
+                                    held_micro: number;
+                                    /** Format: date-time */
+                                    oldest_at: string;
+                                }[];
+                            } | null;
+                            reviews: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                /** Format: date-time */
+                                as_of: string;
+                                orders: number;
+                                transfers: number;
+                                native: number;
+                                x402: number;
+                                oldest_at: string | null;
+                            } | null;
+                            tasks: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                /** Format: date-time */
+                                as_of: string;
+                                open: number;
+                                being_worked_on: number;
+                                overdue_since: string | null;
+                            } | null;
+                            webhooks: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                /** Format: date-time */
+                                as_of: string;
+                                /** @description Events that no delivery was made for yet */
+                                events: number;
+                                /** @description Deliveries that are not ended */
+                                deliveries: number;
+                                due_since: string | null;
+                                /** @description Receivers whose last deliveries failed */
+                                failing: number;
+                                /** @description Receivers that were given up */
+                                disabled: number;
+                            } | null;
+                            audit: {
+                                /**
+                                 * @description `ok`: nothing to do; `warning`: look at it today; `alarm`: look at it now; `unknown`: nothing is known yet
+                                 * @enum {unknown}
+                                 */
+                                state: "ok" | "warning" | "alarm" | "unknown";
+                                /**
+                                 * Format: date-time
+                                 * @description Movements up to here were audited
+                                 */
+                                as_of: string;
+                                findings: number | null;
+                            } | null;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAdminHolds: {
+        parameters: {
+            query?: {
+                account?: number;
+                flag?: "usage_unknown" | "shortfall";
+                /** @description next_cursor of the page before */
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description The call id */
+                            id: number;
+                            request_id: string;
+                            /**
+                             * @description `usage_unknown` waits for an operator, `shortfall` for its payers; `captured` was charged, `voided` was not
+                             * @enum {unknown}
+                             */
+                            state: "running" | "usage_unknown" | "shortfall" | "captured" | "voided";
+                            /** @description Who made the call */
+                            account_id: number;
+                            category: string;
+                            /** @description The model, or what else was bought */
+                            subject: string;
+                            /** @description What was held before the call */
+                            reserve_micro: number;
+                            actual_micro: number | null;
+                            /** Format: date-time */
+                            created_at: string;
+                            age_seconds: number;
+                            process: string | null;
+                            why: string | null;
+                        }[];
+                        /** @description `after` of the next page; 0 at the end */
+                        next_cursor: number;
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAdminHoldsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id, or its request id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description The call id */
+                            id: number;
+                            request_id: string;
+                            /**
+                             * @description `usage_unknown` waits for an operator, `shortfall` for its payers; `captured` was charged, `voided` was not
+                             * @enum {unknown}
+                             */
+                            state: "running" | "usage_unknown" | "shortfall" | "captured" | "voided";
+                            /** @description Who made the call */
+                            account_id: number;
+                            category: string;
+                            /** @description The model, or what else was bought */
+                            subject: string;
+                            /** @description What was held before the call */
+                            reserve_micro: number;
+                            actual_micro: number | null;
+                            /** Format: date-time */
+                            created_at: string;
+                            age_seconds: number;
+                            process: string | null;
+                            why: string | null;
+                            /** @description Its cost is unknown, so an operator ends it */
+                            can_resolve: boolean;
+                            /** @description What the provider's own record of the call is found by */
+                            evidence: {
+                                [key: string]: string;
+                            };
+                            /** @description Who pays which part of the hold, in the order of use */
+                            allocations: {
+                                /** @description Whose Credits */
+                                payer_account_id: number;
+                                bucket: string;
+                                /** @description Microcredits: 1 Credit = 1000000 */
+                                amount_micro: number;
+                            }[];
+                            resolved: {
+                                /** @description Microcredits: 1 Credit = 1000000 */
+                                charged_micro: number;
+                                outcome: string;
+                                by: string | null;
+                                reason: string | null;
+                                /** Format: date-time */
+                                at: string;
+                            } | null;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `hold_not_found`: Hold not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminHoldsByIdResolve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id, or its request id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Charge this much and give the rest back */
+                    actual_micro?: number;
+                    /**
+                     * @description Charge nothing
+                     * @constant
+                     */
+                    release?: true;
+                    /**
+                     * @description With actual_micro: how the call ended for the client; one that failed may be refunded
+                     * @default success
+                     * @enum {unknown}
+                     */
+                    outcome?: "success" | "failed";
+                    /** @description Charge it even though it is more than was held */
+                    above_hold?: boolean;
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            hold_id: number;
+                            /** @description Who made the call */
+                            account_id: number;
+                            /** @enum {unknown} */
+                            state: "captured" | "voided" | "shortfall";
+                            /** @description Microcredits: 1 Credit = 1000000 */
+                            charged_micro: number;
+                            /** @description Microcredits: 1 Credit = 1000000 */
+                            returned_micro: number;
+                            available_micro: number | null;
+                            changed: boolean;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             *
+             *     `amount_above_hold`: Amount above hold
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `hold_not_found`: Hold not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `hold_not_resolvable`: Hold not resolvable */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminHoldsByIdLookup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id, or its request id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            hold_id: number;
+                            provider: string;
+                            input_tokens: number;
+                            output_tokens: number;
+                            cached_input_tokens: number;
+                            cost_micro: number | null;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `hold_not_found`: Hold not found
+             *
+             *     `usage_not_found`: Usage not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAdminReviews: {
+        parameters: {
+            query?: {
+                /** @description `order`: an order in review; `transfer`: tokens that no order asked for; `native`: a payment with the chain's own coin; `x402`: a payment by x402 */
+                kind?: "order" | "transfer" | "native" | "x402";
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description An order's id, chain:hash:position of a transfer, axon:12 or x402:7 */
+                            id: string;
+                            /**
+                             * @description `order`: an order in review; `transfer`: tokens that no order asked for; `native`: a payment with the chain's own coin; `x402`: a payment by x402
+                             * @enum {unknown}
+                             */
+                            kind: "order" | "transfer" | "native" | "x402";
+                            /** @description The slug of why it waits */
+                            reason: string;
+                            /** @description Why it waits, in a sentence */
+                            reason_in_words: string;
+                            /**
+                             * Format: date-time
+                             * @description Since when it waits
+                             */
+                            opened_at: string;
+                            age_seconds: number;
+                            network_name: string;
+                            account_id: number | null;
+                            expected: {
+                                /** @description A plain decimal */
+                                amount: string;
+                                /** @description Of what */
+                                symbol: string;
+                            } | null;
+                            received: {
+                                /** @description A plain decimal */
+                                amount: string;
+                                /** @description Of what */
+                                symbol: string;
+                            } | null;
+                        }[];
+                        /** @description There are more: raise limit, or decide on these first */
+                        has_more: boolean;
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAdminReviewsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As the list names it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description An order's id, chain:hash:position of a transfer, axon:12 or x402:7 */
+                            id: string;
+                            /**
+                             * @description `order`: an order in review; `transfer`: tokens that no order asked for; `native`: a payment with the chain's own coin; `x402`: a payment by x402
+                             * @enum {unknown}
+                             */
+                            kind: "order" | "transfer" | "native" | "x402";
+                            /** @description The slug of why it waits */
+                            reason: string;
+                            /** @description Why it waits, in a sentence */
+                            reason_in_words: string;
+                            /**
+                             * Format: date-time
+                             * @description Since when it waits
+                             */
+                            opened_at: string;
+                            age_seconds: number;
+                            network_name: string;
+                            status: string;
+                            /** @description False once it was decided, or ended by itself */
+                            waits: boolean;
+                            account: {
+                                id: number;
+                                label: string | null;
+                            } | null;
+                            expected: {
+                                amount: string;
+                                symbol: string;
+                                from: string | null;
+                                /** @description An address on the chain */
+                                to: string;
+                                /** @description What it was to buy */
+                                credit_micro: number;
+                                /** Format: date-time */
+                                made_at: string;
+                                expires_at: string | null;
+                            } | null;
+                            shown: {
+                                amount: string;
+                                symbol: string;
+                                /** @description An address on the chain */
+                                from: string;
+                                /** @description An address on the chain */
+                                to: string;
+                                block: number;
+                                /** Format: date-time */
+                                block_at: string;
+                                note: string | null;
+                            } | null;
+                            tx_hash: string | null;
+                            /** @description Empty where there is no explorer */
+                            explorer_tx_url: string;
+                            worth_micro: number | null;
+                            /** @description Credits were given before the block of the payment was lost */
+                            granted: boolean;
+                            held_micro: number | null;
+                            chain: {
+                                healthy: boolean;
+                                detail: string;
+                                as_of: string | null;
+                            };
+                            actions: {
+                                /** @enum {unknown} */
+                                action: "credit" | "refund" | "dismiss";
+                                possible: boolean;
+                                why_not: string | null;
+                            }[];
+                            /** @description Its worth is above what one operator may decide */
+                            takes_two: boolean;
+                            proposal: {
+                                action: string;
+                                /** @description Microcredits: 1 Credit = 1000000 */
+                                credit_micro: number;
+                                by: string;
+                                /** Format: date-time */
+                                at: string;
+                                /**
+                                 * Format: date-time
+                                 * @description A second operator has to state the same decision before
+                                 */
+                                until: string;
+                                reason: string;
+                            } | null;
+                            events: {
+                                /** Format: date-time */
+                                at: string;
+                                event: string;
+                                status: string;
+                                by: string | null;
+                            }[];
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `invalid_parameter`: Invalid parameter */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `review_not_found`: Review not found */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminReviewsByIdCredit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As the list names it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                    /** @description Less than what arrived is worth */
+                    credit_micro?: number;
+                    account_id?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            id: string;
+                            /** @enum {unknown} */
+                            action: "credit" | "refund" | "dismiss";
+                            /**
+                             * @description `proposed`: it is above what one operator may decide, and another one has to state the same
+                             * @enum {unknown}
+                             */
+                            outcome: "done" | "proposed";
+                            /** @description What is decided over */
+                            credit_micro: number;
+                            taken_micro: number | null;
+                            until: string | null;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             *
+             *     `amount_below_minimum`: Amount below minimum
+             *
+             *     `amount_above_maximum`: Amount above maximum
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_not_found`: Account not found
+             *
+             *     `review_not_found`: Review not found
+             *
+             *     `order_not_found`: Order not found
+             *
+             *     `payment_not_found`: Payment not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `order_completed`: Order completed
+             *
+             *     `order_not_in_review`: Order not in review
+             *
+             *     `tx_already_used`: Transaction already used
+             *
+             *     `tx_already_claimed`: Transaction already claimed
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `chain_unavailable`: Chain unavailable
+             *
+             *     `rate_unavailable`: Rate unavailable
+             *
+             *     `unavailable`: Temporarily unavailable
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminReviewsByIdRefund: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As the list names it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                    /** @description The transaction that sent the money back */
+                    tx_hash: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            id: string;
+                            /** @enum {unknown} */
+                            action: "credit" | "refund" | "dismiss";
+                            /**
+                             * @description `proposed`: it is above what one operator may decide, and another one has to state the same
+                             * @enum {unknown}
+                             */
+                            outcome: "done" | "proposed";
+                            /** @description What is decided over */
+                            credit_micro: number;
+                            taken_micro: number | null;
+                            until: string | null;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `review_not_found`: Review not found
+             *
+             *     `order_not_found`: Order not found
+             *
+             *     `payment_not_found`: Payment not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `order_completed`: Order completed
+             *
+             *     `order_not_in_review`: Order not in review
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `chain_unavailable`: Chain unavailable
+             *
+             *     `unavailable`: Temporarily unavailable
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminReviewsByIdDismiss: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As the list names it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            id: string;
+                            /** @enum {unknown} */
+                            action: "credit" | "refund" | "dismiss";
+                            /**
+                             * @description `proposed`: it is above what one operator may decide, and another one has to state the same
+                             * @enum {unknown}
+                             */
+                            outcome: "done" | "proposed";
+                            /** @description What is decided over */
+                            credit_micro: number;
+                            taken_micro: number | null;
+                            until: string | null;
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             *
+             *     `invalid_parameter`: Invalid parameter
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `review_not_found`: Review not found
+             *
+             *     `order_not_found`: Order not found
+             *
+             *     `payment_not_found`: Payment not found
+             */
+            404: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `order_completed`: Order completed
+             *
+             *     `order_not_in_review`: Order not in review
+             */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `uri_too_long`: URI too long */
+            414: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `chain_unavailable`: Chain unavailable
+             *
+             *     `unavailable`: Temporarily unavailable
+             */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAdminPrices: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /**
+                             * Format: date-time
+                             * @description When it was looked at: what is in force changes with the time
+                             */
+                            as_of: string;
+                            /** @description The file that the configuration was read from */
+                            file: string;
+                            refused: string | null;
+                            /** @description Versions of capabilities whose calls are refused */
+                            drifted: string[];
+                            chat: {
+                                model: string;
+                                enabled: boolean;
+                                version: number;
+                                /** Format: date-time */
+                                effective_from: string;
+                                /** @enum {unknown} */
+                                state: "in force" | "to come" | "past";
+                                /** @description For a million tokens */
+                                input_micro_per_m: number;
+                                /** @description Microcredits: 1 Credit = 1000000 */
+                                cached_input_micro_per_m: number;
+                                /** @description Microcredits: 1 Credit = 1000000 */
+                                output_micro_per_m: number;
+                                margin_input_percent: number | null;
+                                margin_output_percent: number | null;
+                            }[];
+                            media: {
+                                model: string;
+                                enabled: boolean;
+                                /** @enum {unknown} */
+                                type: "image" | "video";
+                                version: number;
+                                /** Format: date-time */
+                                effective_from: string;
+                                /** @enum {unknown} */
+                                state: "in force" | "to come" | "past";
+                                unit: string;
+                                tier: string | null;
+                                /** @description Microcredits: 1 Credit = 1000000 */
+                                unit_price_micro: number;
+                                margin_percent: number | null;
+                            }[];
+                            capabilities: {
+                                capability: string;
+                                enabled: boolean;
+                                version: string;
+                                is_default: boolean;
+                                operation: string;
+                                unit: string;
+                                /** @description Microcredits: 1 Credit = 1000000 */
+                                unit_price_micro: number;
+                                units_max: number | null;
+                            }[];
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAdminPricesPreview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @enum {unknown} */
+                            outcome: "would_apply" | "unchanged" | "refused";
+                            /** @description For people: what changes, or what is wrong, a line for each */
+                            lines: string[];
+                        };
+                        request_id: string;
+                    };
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postAdminPricesReload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Why; it stays in the audit log, beside who did it */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            process_id: number;
+                            host: string;
+                            pid: number;
+                            /**
+                             * @description `silent`: it did not answer in time; `elsewhere`: it was not asked
+                             * @enum {unknown}
+                             */
+                            outcome: "applied" | "unchanged" | "silent" | "elsewhere" | "refused";
+                            /** @description For people: what changes, or what is wrong, a line for each */
+                            lines: string[];
+                        }[];
+                        request_id: string;
+                    };
+                };
+            };
+            /**
+             * @description `invalid_json`: Invalid JSON
+             *
+             *     `invalid_body`: Invalid body
+             *
+             *     `invalid_field`: Invalid field
+             *
+             *     `missing_field`: Missing field
+             *
+             *     `unknown_field`: Unknown field
+             */
+            400: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unauthorized`: Missing or invalid credential */
+            401: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "www-authenticate": components["headers"]["www-authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `account_banned`: Account banned
+             *
+             *     `account_deactivated`: Account deactivated
+             *
+             *     `access_token_required`: Access token required
+             *
+             *     `admin_required`: Admin required
+             */
+            403: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `configuration_refused`: Configuration refused */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "x-should-retry": components["headers"]["x-should-retry"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `body_too_large`: Body too large */
+            413: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
                 headers: {
                     "x-request-id": components["headers"]["x-request-id"];
                     [name: string]: unknown;
@@ -21527,6 +24130,130 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getWellKnownOauthProtectedResource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uri */
+                        resource: string;
+                        resource_name: string;
+                        /** Format: uri */
+                        resource_documentation: string;
+                        bearer_methods_supported: "header"[];
+                    };
+                };
+            };
+            /** @description `rate_limited`: Rate limited */
+            429: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: Internal error */
+            500: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unavailable`: Temporarily unavailable */
+            503: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    "retry-after": components["headers"]["retry-after"];
+                    "retry-after-ms": components["headers"]["retry-after-ms"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getWellKnownOauthProtectedResourceMcp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["x-request-id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uri */
+                        resource: string;
+                        resource_name: string;
+                        /** Format: uri */
+                        resource_documentation: string;
+                        bearer_methods_supported: "header"[];
+                    };
                 };
             };
             /** @description `rate_limited`: Rate limited */

@@ -3,9 +3,11 @@ import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import * as processes from '../ledger/processes.ts'
+import type { McpDeps } from '../mcp/routes.ts'
 import type { ApiAnswer, ApiRequest } from '../mcp/tool.ts'
 import type { MediaParts } from '../media/parts.ts'
-import { forgetOldRequests } from '../media/tasks/service.ts'
+import { forgetOldContent } from '../media/tasks/service.ts'
+import type { Standing } from './administration.ts'
 import { capabilityRunners } from './capability-tasks.ts'
 import { type Core, openCore, PATIENCE_MS } from './core.ts'
 import { requestLine } from './logger.ts'
@@ -44,7 +46,9 @@ export async function createApp(around: Surroundings): Promise<App> {
     paymentHint: paymentHint(core, publicUrl),
     runners: capabilityRunners(core),
   })
-  const routes = allRoutes(core, media, publicUrl, (token) => (request) => askItself(server, token, request))
+  const standing = { jobs: () => upkeep.rounds(), audit: () => upkeep.audit() }
+  const sendAs: McpDeps['sendAs'] = (token) => (request) => askItself(server, token, request)
+  const routes = allRoutes(core, media, { publicUrl, sendAs, standing })
   const server = listenable(core, routes)
   // a task's provider is told where to report: the address is known once the server listens
   server.addHook('onListen', async () => media.start())
@@ -99,26 +103,31 @@ function upkeepOf(
   core: Core,
   { tasks }: Pick<Media, 'tasks'>,
   { deleteExpired = async () => 0 }: Partial<OpenedMediaParts>,
-): ReturnType<typeof startUpkeep> {
+): ReturnType<typeof startUpkeep> & Pick<Standing, 'audit'> {
   const { clock, logger, host, isRunning } = core.around
   // what the last whole audit found, and the increments since
   let count = 0
+  let audit: ReturnType<Standing['audit']>
   const audited = (before: number, findings: readonly unknown[]) => {
+    const at = clock.now()
     count = before + findings.length
-    core.metrics.audited(count, clock.now().getTime() / 1000)
+    audit = { findings: count, at }
+    core.metrics.audited(count, at.getTime() / 1000)
     if (findings.length > 0)
       logger.error({ findings: findings.slice(0, 20), count }, 'the ledger audit found differences')
   }
-  return startUpkeep({
+  const upkeep = startUpkeep({
     ...core,
+    clock,
     host,
     isRunning,
     flushUsedKeys: core.authenticator.flushUsed,
     deleteExpiredResults: deleteExpired,
-    forgetOldRequests: () => forgetOldRequests(tasks),
+    forgetOldContent: () => forgetOldContent(tasks),
     onAudit: (findings) => audited(0, findings),
     onRecentAudit: (findings) => audited(count, findings),
   })
+  return { ...upkeep, audit: () => audit }
 }
 
 /** A request of a tool, through the same routes, limits and checks as everybody's. */

@@ -1,4 +1,4 @@
-import { runJob } from '../capabilities/jobs.ts'
+import { rememberedRequest, runJob } from '../capabilities/jobs.ts'
 import type { CreateTask } from '../capabilities/tasks-port.ts'
 import { microcredits } from '../kernel/money.ts'
 import { webhookUrl } from '../media/request.ts'
@@ -60,6 +60,8 @@ export function capabilityRunners(core: Core): Readonly<Record<string, TaskRunne
       cancel: () => undefined,
       readCallback: async () => undefined,
       present: async (result) => result,
+      remember: rememberedRequest,
+      keepsContent: true,
     },
   }
 }

@@ -8,6 +8,7 @@ import { keyAuthenticator } from '../identity/keys/service.ts'
 import { sessionAuthenticator } from '../identity/sessions/service.ts'
 import { openKeyring } from '../identity/tokens/keyring.ts'
 import { createTokens, type Tokens } from '../identity/tokens/service.ts'
+import type { Clock } from '../kernel/clock.ts'
 import { microcredits } from '../kernel/money.ts'
 import { type Applier, createApplier } from '../ledger/applier.ts'
 import { setBalanceLow } from '../ledger/balance-low.ts'
@@ -25,6 +26,7 @@ import { type Offer, openOffer, type Reloaded } from './offer.ts'
 import { sampleOffer } from './offer-metrics.ts'
 import { samplePayments, sampleX402 } from './payment-metrics.ts'
 import { openPayments, type Payments } from './payments.ts'
+import { createProviderHealth, type ProviderHealth } from './provider-health.ts'
 import type { Surroundings } from './server-surroundings.ts'
 import { openWebhooks, type Webhooks } from './webhooks.ts'
 import { openX402, type X402 } from './x402.ts'
@@ -50,6 +52,8 @@ export interface Core {
   readonly guardedFetch: GuardedFetch
   readonly webhooks: Webhooks
   readonly metrics: Metrics
+  readonly providerHealth: ProviderHealth
+  readonly startedAt: Date
   /** Trouble that no request can be told of. */
   readonly onTrouble: (message: string, error: unknown) => void
   /** True from the first signal on. */
@@ -89,11 +93,15 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   await setBalanceLow(db, microcredits(config.balanceLowMicro))
   const holdIds = await createHoldIds(db)
   const processId = await processes.register(db, { host: around.host, pid: around.pid, oldest_hold_id: holdIds.lowest })
-  const metrics: Metrics = createMetrics({
-    queueDepth: () => applier.depth,
-    openHolds: () => [...ledger.openHoldIds].length,
-    heldMicro: async () => ({ ...(await heldByState(db)) }),
-  })
+  const providerHealth = createProviderHealth(clock)
+  const metrics = noting(
+    providerHealth,
+    createMetrics({
+      queueDepth: () => applier.depth,
+      openHolds: () => [...ledger.openHoldIds].length,
+      heldMicro: async () => ({ ...(await heldByState(db)) }),
+    }),
+  )
   const applier = createApplier({
     lane: openLane({ url: around.databaseUrl, processId, answerTimeoutMs: LANE_ANSWER_TIMEOUT_MS }),
     clock,
@@ -107,15 +115,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
   const offer = await openOfferOf(around, metrics, { db, clock, processId, onTrouble })
   const payments = openPayments(around, db, onTrouble)
   const guardedFetch = openGuardedFetch(around)
-  samplePayments(metrics.registry, {
-    reports: payments.reports,
-    status: payments.watcher.status,
-    queue: payments.queue,
-    now: clock.now,
-  })
   const x402 = openX402(around, { db, contextTokens: contextTokens(tokens), onTrouble })
-  sampleX402(metrics.registry, x402.status)
-  sampleAxon(metrics.registry, payments.axon)
+  sampleMoney(metrics, { payments, x402, clock })
   return {
     around,
     db,
@@ -124,6 +125,8 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     applier,
     ledger,
     metrics,
+    providerHealth,
+    startedAt: clock.now(),
     onTrouble,
     closing,
     tokens,
@@ -141,6 +144,26 @@ export async function openCore(around: Surroundings, closing: () => boolean): Pr
     ending: new AbortController(),
   }
 }
+
+/** Gauges of what came in. */
+function sampleMoney(
+  { registry }: Metrics,
+  { payments, x402, clock }: Pick<Core, 'payments' | 'x402'> & { clock: Clock },
+): void {
+  const { reports, watcher, queue, axon } = payments
+  samplePayments(registry, { reports, status: watcher.status, queue, now: clock.now })
+  sampleX402(registry, x402.status)
+  sampleAxon(registry, axon)
+}
+
+/** Metrics count attempts at providers for ever; their health remembers the last ones. */
+const noting = (health: ProviderHealth, metrics: Metrics): Metrics => ({
+  ...metrics,
+  attempted(provider, outcome) {
+    metrics.attempted(provider, outcome)
+    health.attempted(provider, outcome)
+  },
+})
 
 const openGuardedFetch = ({ config }: Surroundings): GuardedFetch =>
   createGuardedFetch({

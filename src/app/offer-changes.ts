@@ -1,4 +1,4 @@
-import type { CapabilityConfig } from '../config/capabilities.ts'
+import type { CapabilityConfig, Operation } from '../config/capabilities.ts'
 import type { Config } from '../config/config.ts'
 import type { MediaPrice } from '../config/media-models.ts'
 import type { ModelConfig, Price } from '../config/models.ts'
@@ -82,8 +82,14 @@ const describePrice = ({
 }: Price): string =>
   `price version ${version} from ${effectiveFrom.toISOString()}: ${inputMicroPerM} in, ${cachedInputMicroPerM} cached, ${outputMicroPerM} out (microcredits per million tokens)`
 
-const describeMediaPrice = ({ version, effectiveFrom, unit, unitMicro }: MediaPrice): string =>
-  `price version ${version} from ${effectiveFrom.toISOString()}: ${unitMicro} for each ${unit} (microcredits)`
+const describeMediaPrice = ({ version, effectiveFrom, unit, unitMicro, tiers }: MediaPrice): string =>
+  `price version ${version} from ${effectiveFrom.toISOString()}: ${[
+    ...tiers.map((tier) => `${tier.unitMicro} for ${tierName(tier)}`),
+    unitMicro,
+  ].join(', ')} for each ${unit} (microcredits)`
+
+const tierName = ({ size, resolution, quality }: MediaPrice['tiers'][number]): string =>
+  [size, resolution, quality].filter((field) => field !== undefined).join(' ')
 
 function modelChanges<P extends { readonly version: number }>(
   before: { readonly prices: readonly P[] },
@@ -108,7 +114,16 @@ function modelChanges<P extends { readonly version: number }>(
 }
 
 const describeVersions = ({ versions }: CapabilityConfig): string =>
-  versions.map(({ version, operations }) => `${version} (${operations.map(({ slug }) => slug).join(', ')})`).join('; ')
+  versions
+    .map(({ version, operations }) => `${version} (${operations.map(describeOperation).join(', ')}; microcredits)`)
+    .join('; ')
+
+function describeOperation({ slug, price }: Operation): string {
+  if (price.micro === 0n) return `${slug} free`
+  if (price.kind === 'fixed') return `${slug} ${price.micro} for each call`
+  const counted = price.kind === 'input_units' ? 'of the input' : 'of the answer'
+  return `${slug} ${price.micro} for each ${price.unit} ${counted}, at most ${price.unitsMax}`
+}
 
 function capabilityChanges(before: CapabilityConfig, after: CapabilityConfig): string[] {
   const { versions: oldVersions, ...old } = before

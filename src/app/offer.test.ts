@@ -79,6 +79,37 @@ describe('a configuration that is read again', () => {
     expect((await shown()).map(({ id }) => id)).not.toContain('demo-new')
   })
 
+  test('says what media and capabilities cost, with their units, tiers and every operation', async () => {
+    const mediaModels = (tier: number): string => `
+  - id: demo-film
+    name: Film
+    type: video
+    providers: [{ provider: demo, model: video }]
+    prices: [{ version: 1, effective_from: 2026-01-01T00:00:00Z, unit: second, unit_price_micro: 100, tiers: [{ resolution: 4K, quality: high, unit_price_micro: ${tier} }] }]
+`
+    const operation = (slug: string, price: string): string =>
+      `{ slug: ${slug}, name: N, path: /${slug}, price: ${price} }`
+    const more = `${capabilities}  - slug: demo-more
+    name: More
+    upstream: { kind: demo }
+    versions: [{ version: v1, operations: [${[
+      operation('count', '{ kind: fixed, micro: 0 }'),
+      operation('reverse', '{ kind: fixed, micro: 7 }'),
+      operation('pig-latin', '{ kind: input_units, unit: character, micro: 2, at: /text, units_max: 10 }'),
+      operation('filler', '{ kind: output_units, unit: word, micro: 3, at: /words, units_max: 20 }'),
+    ].join(', ')}] }]
+`
+    const film = 'price version 1 from 2026-01-01T00:00:00.000Z'
+    expect((await app.reload({ ...first, mediaModels: mediaModels(250), capabilities: more })).lines).toEqual([
+      `+ model demo-film: ${film}: 250 for 4K high, 100 for each second (microcredits)`,
+      '+ capability demo-more: v1 (count free, reverse 7 for each call, pig-latin 2 for each character of the input, at most 10, filler 3 for each word of the answer, at most 20; microcredits)',
+    ])
+    expect((await app.reload({ ...first, mediaModels: mediaModels(300), capabilities: more })).lines).toEqual([
+      `! model demo-film: ${film}: 300 for 4K high, 100 for each second (microcredits), changed in place from ${film}: 250 for 4K high, 100 for each second (microcredits): add a version instead`,
+    ])
+    expect((await app.reload(first)).lines).toEqual(['- model demo-film', '- capability demo-more'])
+  })
+
   test('and says the same changes nothing, and is recorded', async () => {
     expect(await app.reload(first)).toEqual({ outcome: 'unchanged', lines: [] })
     const [row] = await app.database.sql(

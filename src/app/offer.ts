@@ -29,8 +29,12 @@ export interface Offer {
   readonly models: () => ReadonlyMap<string, ModelConfig>
   readonly mediaModels: () => ReadonlyMap<string, MediaModelConfig>
   readonly capabilities: () => Catalogue
+  /** The configuration in force, as it was read last. */
+  readonly inForce: () => Loaded
   /** Reads models, prices and capabilities again, one reading at a time. What cannot be used changes nothing. Never rejects. */
   readonly reload: (load: () => Loaded) => Promise<Reloaded>
+  /** What a reading would change, without taking it over. Versions of capabilities are not frozen by it. */
+  readonly preview: (load: () => Loaded) => Reloaded
   /** How the last reading went, and versions that are blocked, for /readyz and the metrics. */
   readonly standing: () => { readonly refused: string | undefined; readonly drifted: readonly string[] }
   readonly close: () => Promise<void>
@@ -54,7 +58,7 @@ interface Opened {
 export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> {
   const providers = openProviders(first.config, first.secrets, deps.clock)
   let upstreams = new Map<string, Opened>()
-  let config = first.config
+  let { config, secrets } = first
   let models = byId(config.models)
   let mediaModels = byId(config.mediaModels)
   let capabilities = await openCatalogue({ db: deps.db, ...catalogueSource(first, new Map(), upstreams) })
@@ -78,11 +82,12 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
       mediaModels = byId(loaded.config.mediaModels)
       capabilities = next
       config = { ...loaded.config, providers: { ...loaded.config.providers, ...config.providers } }
+      secrets = loaded.secrets
       retireMissing(upstreams, opened, deps.onTrouble)
       upstreams = opened
     } catch (error) {
       retireMissing(opened, upstreams, deps.onTrouble)
-      const reasons = error instanceof ConfigurationFault ? problemsOf(error) : ['The configuration could not be read.']
+      const reasons = reasonsOf(error)
       if (!(error instanceof ConfigurationFault)) deps.onTrouble('the configuration could not be read again', error)
       refused = `refused at ${deps.clock.now().toISOString()}, the settings of before stay in force: ${reasons.length} ${reasons.length === 1 ? 'problem' : 'problems'}`
       return { outcome: 'refused', lines: reasons }
@@ -96,6 +101,7 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
     models: () => models,
     mediaModels: () => mediaModels,
     capabilities: () => capabilities,
+    inForce: () => ({ config, secrets }),
     reload(load) {
       const reloaded = last.then(async () => {
         const result = await read(load)
@@ -108,6 +114,7 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
       last = reloaded
       return reloaded
     },
+    preview: (load) => previewOf(config, load, driftedVersions(capabilities)),
     standing: () => ({ refused, drifted: driftedVersions(capabilities) }),
     close: async () => {
       await last
@@ -119,11 +126,23 @@ export async function openOffer(deps: OfferDeps, first: Loaded): Promise<Offer> 
   }
 }
 
+/** What another reading would change now; what is frozen of it later is not looked at. */
+function previewOf(config: Config, load: () => Loaded, drifted: readonly string[]): Reloaded {
+  try {
+    const lines = changesBetween(config, load().config, { before: drifted, after: drifted })
+    return { outcome: lines.length === 0 ? 'unchanged' : 'applied', lines }
+  } catch (error) {
+    return { outcome: 'refused', lines: reasonsOf(error) }
+  }
+}
+
 const byId = <T extends { readonly id: string }>(models: readonly T[]): ReadonlyMap<string, T> =>
   new Map(models.map((model) => [model.id, model]))
 
-const problemsOf = ({ problems }: ConfigurationFault): string[] =>
-  problems.map(({ where, problem, fix }) => `${where}: ${problem} ${fix}`)
+const reasonsOf = (error: unknown): string[] =>
+  error instanceof ConfigurationFault
+    ? error.problems.map(({ where, problem, fix }) => `${where}: ${problem} ${fix}`)
+    : ['The configuration could not be read.']
 
 /** Upstreams that are wired as before are kept with their sockets. */
 function catalogueSource(

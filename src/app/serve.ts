@@ -29,7 +29,9 @@ export async function serve(
     (error: unknown) =>
       logger.warn({ error }, 'the console could not be built: run npm ci. The API is served all the same'),
   )
-  const app = await createApp({ ...around, ...settings, logger })
+  const { environment, readFile, clock, askToReload } = around
+  const load = () => loadConfig({ environment, readFile, now: clock.now(), mode: config.mode })
+  const app = await createApp({ ...around, ...settings, logger, reading: { load, askToReload } })
   const metricsServer =
     config.metricsPort === undefined ? undefined : await listenForMetrics(app, config.host, config.metricsPort)
   const address = await app.server.listen({ host: config.host, port: config.port }).catch(async (error: unknown) => {
@@ -53,8 +55,7 @@ export async function serve(
       }, reject)
     })
   })
-  const { environment, readFile, clock } = around
-  reload = () => void app.reload(() => loadConfig({ environment, readFile, now: clock.now(), mode: config.mode }))
+  reload = () => void app.reload(load)
   logger.info({ address }, 'listening')
   return { app, address, ended }
 }

@@ -39,6 +39,7 @@ import { orderRoutes } from '../payments/orders/routes.ts'
 import { x402Routes } from '../payments/x402/routes.ts'
 import { deliveryRoutes } from '../webhooks/deliveries/routes.ts'
 import { endpointRoutes } from '../webhooks/endpoints/routes.ts'
+import { moneyAdministrationRoutes, type Standing } from './administration.ts'
 import { capabilityTasks } from './capability-tasks.ts'
 import type { Core } from './core.ts'
 import { healthRoutes } from './health.ts'
@@ -48,8 +49,15 @@ import { webhookDescriptions } from './webhooks.ts'
 /** How long a stream is read on after its client left. */
 const CLIENT_GONE_DRAIN_MS = 120_000
 
-/** Every endpoint there is: the one list of slices. `publicUrl` is known once the server listens, and `sendAs` asks it. */
-export function allRoutes(core: Core, media: Media, publicUrl: () => string, sendAs: McpDeps['sendAs']): Route[] {
+/** What is known, or can be asked, once the server listens. */
+export interface Listening {
+  readonly publicUrl: () => string
+  readonly sendAs: McpDeps['sendAs']
+  readonly standing: Standing
+}
+
+/** Every endpoint there is: the one list of slices. */
+export function allRoutes(core: Core, media: Media, { publicUrl, sendAs, standing }: Listening): Route[] {
   const { db, around, metrics, tokens } = core
   const { config, clock, random, pepper, version } = around
   const keys = { db, random, clock, pepper }
@@ -97,7 +105,7 @@ export function allRoutes(core: Core, media: Media, publicUrl: () => string, sen
     }),
     ...endpointRoutes({ db, clock, ...core.webhooks }),
     ...deliveryRoutes({ db, clock }),
-    ...administrationRoutes(core),
+    ...administrationRoutes(core, standing),
     ...capabilitiesAndTools(core, media, publicUrl, sendAs),
     ...consoleRoutes(),
     ...docsRoutes({ routes: () => routes, version, publicUrl, webhooks: webhookDescriptions }),
@@ -122,13 +130,16 @@ export const paymentHint =
   (shortfallMicro) => ({ topup_url: `${publicUrl()}/topup`, ...paymentObject(payments.chains, shortfallMicro) })
 
 /** What admins do in the console: the verbs of the operator's command line. */
-function administrationRoutes({ db, around: { clock, random } }: Core): readonly Route[] {
+function administrationRoutes(core: Core, standing: Standing): readonly Route[] {
+  const { db, around } = core
+  const { clock, random } = around
   return [
     ...accountAdministrationRoutes({ db }),
     ...grantRoutes({ db, clock }),
     ...refundAdministrationRoutes({ db }),
     ...invitationAdministrationRoutes({ db, clock, random }),
     ...auditLogRoutes({ db }),
+    ...moneyAdministrationRoutes(core, standing),
   ]
 }
 

@@ -1,7 +1,9 @@
+import type { JobStanding } from '../administration/overview/running-server.ts'
 import { pruneAnswers, settleLeftBehind } from '../billing/idempotency/service.ts'
 import { closedHour, rollUpUsage } from '../billing/usage/roll-up/service.ts'
 import type { Database } from '../db/database.ts'
 import { prune as pruneDeviceLogins } from '../identity/devices/store.ts'
+import type { Clock } from '../kernel/clock.ts'
 import { auditLedger, auditRecent } from '../ledger/audit.ts'
 import { expireCredits } from '../ledger/expiry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -11,13 +13,14 @@ import { freeLeasesOf } from '../media/tasks/working/store.ts'
 /** What is kept up, and where findings go. */
 export interface UpkeepDeps {
   readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
   readonly ledger: Ledger
   readonly processId: bigint
   readonly host: string
   readonly isRunning: (pid: number) => boolean
   readonly flushUsedKeys: () => Promise<void>
   readonly deleteExpiredResults: () => Promise<number>
-  readonly forgetOldRequests: () => Promise<void>
+  readonly forgetOldContent: () => Promise<void>
   readonly onAudit: (findings: Awaited<ReturnType<typeof auditLedger>>) => void
   readonly onRecentAudit: (findings: Awaited<ReturnType<typeof auditRecent>>) => void
   readonly onTrouble: (message: string, error: unknown) => void
@@ -42,18 +45,24 @@ const everyMs = {
 const FIRST_AUDIT_MS = 60_000
 
 /** What a server does beside answering. Each kind runs at most once at a time, and a failure waits for the next round. */
-export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
+export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void>; rounds(): readonly JobStanding[] } {
   const timers: NodeJS.Timeout[] = []
+  const rounds = new Map<string, JobStanding>()
   const running = new Set<Promise<void>>()
   const every = (ms: number, what: string, work: () => Promise<unknown>) => {
     let busy = false
+    const ended = (failed: boolean) => rounds.set(what, { name: what, everyMs: ms, endedAt: deps.clock.now(), failed })
+    rounds.set(what, { name: what, everyMs: ms, endedAt: undefined, failed: false })
     const timer = setInterval(() => {
       if (busy) return
       busy = true
       const run: Promise<void> = work()
         .then(
-          () => undefined,
-          (error: unknown) => deps.onTrouble(`${what} failed; it is tried again`, error),
+          () => void ended(false),
+          (error: unknown) => {
+            ended(true)
+            deps.onTrouble(`${what} failed; it is tried again`, error)
+          },
         )
         .finally(() => {
           busy = false
@@ -77,7 +86,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   every(everyMs.prune, 'forgetting old answers', () => pruneAnswers(deps.db))
   every(everyMs.prune, 'forgetting lapsed logins of programs', () => pruneDeviceLogins(deps.db))
   every(everyMs.results, 'deleting expired results', deps.deleteExpiredResults)
-  every(everyMs.results, 'forgetting what old tasks were asked for', deps.forgetOldRequests)
+  every(everyMs.results, 'forgetting what old tasks were asked for and gave', deps.forgetOldContent)
   const audit = () => auditLedger(deps.db).then(deps.onAudit)
   // what is new is audited within minutes, and everything derived again once a day
   every(everyMs.auditRecent, 'the audit of recent movements', () => auditRecent(deps.db).then(deps.onRecentAudit))
@@ -89,6 +98,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     ).unref(),
   )
   return {
+    rounds: () => [...rounds.values()],
     async stop() {
       for (const timer of timers) clearInterval(timer)
       await Promise.all(running)

@@ -100,15 +100,16 @@ function settingsOf(x402: X402Config, asset: AcceptedAsset, nodes: readonly Auth
 
 function openSettler(
   { clock, secrets }: Surroundings,
-  { facilitatorUrl, gasPriceMaxGwei }: X402Config,
+  { facilitatorUrl, facilitatorLimits, gasPriceMaxGwei }: X402Config,
   { db, settings }: { db: Database; settings: TopUpSettings },
 ): { settler: Settler<unknown>; lane: Lane | undefined } {
-  if (facilitatorUrl !== undefined)
+  if (facilitatorUrl !== undefined && facilitatorLimits !== undefined)
     return {
       settler: openFacilitator({
         clock,
         settings,
         url: facilitatorUrl,
+        limits: facilitatorLimits,
         apiKey: secrets.facilitatorKey,
       }) as Settler<unknown>,
       lane: undefined,

@@ -15,6 +15,9 @@ export interface CapabilityJob {
   readonly signal: AbortSignal
 }
 
+/** What stays of a job's request when its work is over: which operation it was, and nothing of its input. */
+export const rememberedRequest = ({ input: _, ...request }: JsonObject): JsonObject => request
+
 /** How it ended, by what it means for money. `units`: what is charged; undefined: what was held. */
 export type JobEnd =
   | { readonly kind: 'succeeded'; readonly result: JsonObject; readonly units: number | undefined }

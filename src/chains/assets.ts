@@ -134,6 +134,8 @@ export interface AssetSettings {
   readonly confirmations?: Partial<Confirmations>
   /** The block from which a token or recipient is read that is new here. Absent: from 10,000 blocks back. */
   readonly firstBlock?: bigint
+  /** How long one of its nodes may take to answer. Absent: 3 seconds. */
+  readonly rpcTimeoutMs?: number
 }
 
 /** An asset that this server takes, or took: a paused one is still watched. */
@@ -144,6 +146,8 @@ export interface AcceptedAsset extends Asset {
   /** False: no new orders. */
   readonly enabled: boolean
   readonly firstBlock: bigint | undefined
+  /** undefined: 3 seconds. */
+  readonly rpcTimeoutMs: number | undefined
 }
 
 /** Why an asset cannot be taken. The message says what to do. */
@@ -167,6 +171,7 @@ export function acceptAssets(settings: Readonly<Record<string, AssetSettings>>):
       retiredRecipients,
       enabled: own.enabled ?? true,
       firstBlock: own.firstBlock,
+      rpcTimeoutMs: own.rpcTimeoutMs,
       ratePpm: own.ratePpm ?? row.ratePpm,
       minAmountMicro: own.minAmountMicro ?? row.minAmountMicro,
       maxAmountMicro: own.maxAmountMicro ?? row.maxAmountMicro,

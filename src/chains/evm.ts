@@ -33,14 +33,16 @@ export interface ChainSettings {
   /** How far `safe` and `finalized` lie behind on nodes that do not know the words. */
   readonly safeBlocks: number
   readonly finalizedBlocks: number
+  /** How long a node may take to answer. Absent: 3 seconds. */
+  readonly rpcTimeoutMs?: number | undefined
 }
 
 /** Opens the nodes of an EVM chain, one client for each. Asks nothing yet. */
 export function openEvmChain(settings: ChainSettings, clock: Clock): Chain {
-  const { chainId, networkName, rpcUrls } = settings
+  const { chainId, networkName, rpcUrls, rpcTimeoutMs: timeoutMs } = settings
   const nodes = rpcUrls.map((url, index) => {
     const name = `node ${index + 1} of ${networkName}`
-    return openNode(name, openJsonRpc({ url, name, clock }), settings)
+    return openNode(name, openJsonRpc({ url, name, clock, timeoutMs }), settings)
   })
   return { chainId, networkName, nodes }
 }

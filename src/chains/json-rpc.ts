@@ -10,8 +10,8 @@ export interface JsonRpc {
   ask(questions: readonly Question[]): Promise<unknown[]>
 }
 
-/** A node is answered for or given up within this. */
-const TIMEOUT_MS = 3_000
+/** A node that is asked answers within this or is given up, unless the operator says otherwise. */
+const RPC_TIMEOUT_MS = 3_000
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 /** As many questions travel together. */
 const BATCH_MAX = 50
@@ -25,7 +25,17 @@ const REVERTED = 3
 const TOO_MUCH_CODES = new Set([-32005, -32602])
 
 /** A client of one node: no retries, no cache, and a circuit breaker. `name` is what errors call it. */
-export function openJsonRpc({ url, name, clock }: { url: string; name: string; clock: Clock }): JsonRpc {
+export function openJsonRpc({
+  url,
+  name,
+  clock,
+  timeoutMs = RPC_TIMEOUT_MS,
+}: {
+  readonly url: string
+  readonly name: string
+  readonly clock: Clock
+  readonly timeoutMs?: number | undefined
+}): JsonRpc {
   let failures = 0
   let restsUntilMs = 0
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -47,13 +57,16 @@ export function openJsonRpc({ url, name, clock }: { url: string; name: string; c
     async ask(questions) {
       const answers: unknown[] = []
       for (let from = 0; from < questions.length; from += BATCH_MAX)
-        answers.push(...(await guarded(() => post(url, name, questions.slice(from, from + BATCH_MAX)))))
+        answers.push(...(await guarded(() => post({ url, name, timeoutMs }, questions.slice(from, from + BATCH_MAX)))))
       return answers
     },
   }
 }
 
-async function post(url: string, name: string, questions: readonly Question[]): Promise<unknown[]> {
+async function post(
+  { url, name, timeoutMs }: { url: string; name: string; timeoutMs: number },
+  questions: readonly Question[],
+): Promise<unknown[]> {
   const bodies = questions.map(([method, ...params], id) => ({
     jsonrpc: '2.0',
     id,
@@ -69,15 +82,14 @@ async function post(url: string, name: string, questions: readonly Question[]): 
       body: JSON.stringify(bodies.length === 1 ? bodies[0] : bodies),
       redirect: 'error',
       // covers the body as well: a node may also hang in the middle of it
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     })
     status = response.status
     text = await limitedText(response, name)
   } catch (cause) {
     if (cause instanceof NodeUnavailable || cause instanceof RangeRefused) throw cause
     // the cause of a failed fetch may name the address, which may hold a key: it is not passed on
-    const why =
-      (cause as Error).name === 'TimeoutError' ? `did not answer within ${TIMEOUT_MS} ms` : 'cannot be reached'
+    const why = (cause as Error).name === 'TimeoutError' ? `did not answer within ${timeoutMs} ms` : 'cannot be reached'
     throw new NodeUnavailable(`${name} ${why}`)
   }
   if (status === 413) throw new RangeRefused(`${name} finds the question too large`)

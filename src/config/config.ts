@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import type { Microcredits } from '../kernel/money.ts'
 import { type AxonSecrets, readAxon } from './axon.ts'
 import { type CapabilityConfig, readCapabilities } from './capabilities.ts'
 import { contradictions } from './contradictions.ts'
@@ -38,6 +39,8 @@ export interface Config {
   readonly drainMs: number
   /** undefined: the host's name and the process id. */
   readonly processName: string | undefined
+  /** Decisions on a payment of more than this, in microcredits, take two operators. */
+  readonly reviewAloneMicro: Microcredits
   readonly allowDemo: boolean
   /** By name; without prototype. */
   readonly providers: Readonly<Record<string, ProviderConfig>>
@@ -139,6 +142,7 @@ export function loadConfig({
     trustedProxies: environment.FAREBOX_TRUSTED_PROXIES,
     drainMs: environment.FAREBOX_DRAIN_MS,
     processName: environment.FAREBOX_PROCESS_NAME,
+    reviewAloneMicro: environment.FAREBOX_REVIEW_ALONE_CREDITS,
     allowDemo: file.content.allow_demo,
     providers: providers.providers,
     models: models.models,

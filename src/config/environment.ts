@@ -1,4 +1,6 @@
+import { microcredits } from '../kernel/money.ts'
 import {
+  creditsAmount,
   networks,
   oneOf,
   type Parser,
@@ -126,10 +128,11 @@ export const environmentTable = {
     why: "The private key of the account that sends the payments of x402 and pays their gas. It receives nothing and can move nobody's tokens: keep a little gas money there and nothing else.",
   }),
   FAREBOX_REVIEW_ALONE_CREDITS: variable({
-    parser: text,
-    fallback: '100',
+    parser: creditsAmount,
+    fallback: microcredits(100_000_000),
+    fallbackText: '`100`',
     secret: false,
-    why: 'Up to how many Credits one operator may decide a payment review alone (`farebox review`). Above it a second operator has to confirm.',
+    why: 'Up to how many Credits one operator may decide a payment review alone, at the terminal or in the console. Above it a second operator has to confirm.',
   }),
   FAREBOX_PROCESS_NAME: variable({
     parser: processName,

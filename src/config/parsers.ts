@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { creditsFromText, type Microcredits } from '../kernel/money.ts'
 
 /** Turns the text of an environment variable into its value. */
 export interface Parser<T> {
@@ -24,6 +25,12 @@ export function wholeNumber({ minimum, maximum }: { minimum: number; maximum: nu
       return number >= minimum && number <= maximum ? number : undefined
     },
   }
+}
+
+/** Credits as a person writes them. */
+export const creditsAmount: Parser<Microcredits> = {
+  takes: 'Credits as a plain decimal with at most six places, such as 100',
+  parse: (value) => creditsFromText(value),
 }
 
 /** One of the words given. */

@@ -15,6 +15,7 @@ export interface AssetConfig {
   readonly minAmountMicro?: bigint
   readonly maxAmountMicro?: bigint
   readonly firstBlock?: bigint
+  readonly rpcTimeoutMs?: number
   readonly confirmations: {
     readonly blocks?: number
     readonly blocksUpToMicro?: bigint
@@ -105,6 +106,7 @@ function resolveAsset(asset: FileAsset): AssetConfig {
     recipient: asset.recipient,
     retiredRecipients: asset.retired_recipients,
     enabled: asset.enabled,
+    ...(asset.rpc_timeout_ms !== undefined && { rpcTimeoutMs: asset.rpc_timeout_ms }),
     ...(asset.rate_ppm !== undefined && { ratePpm: BigInt(asset.rate_ppm) }),
     ...(asset.min_amount_micro !== undefined && { minAmountMicro: BigInt(asset.min_amount_micro) }),
     ...(asset.first_block !== undefined && { firstBlock: BigInt(asset.first_block) }),

@@ -42,6 +42,14 @@ const Asset = Keys(
       description:
         'Addresses of nodes without a key in them. Give two nodes of different operators: every payment must be confirmed by each. With one, only `finalized` counts.',
     }),
+    rpc_timeout_ms: Type.Optional(
+      Type.Integer({
+        minimum: 100,
+        maximum: 60_000,
+        description:
+          'Milliseconds in which a node must answer before it counts as silent. The first asset of a chain decides. Absent: 3000.',
+      }),
+    ),
     rate_ppm: Micro('Micro units of the asset for one Credit. Absent: 1000000, one to one.'),
     min_amount_micro: Micro('The smallest payment in micro units of the asset. Absent: 1000000.'),
     max_amount_micro: Micro('The largest payment in micro units of the asset. Absent: 100000000000.'),
@@ -81,6 +89,20 @@ const Facilitator = Keys(
           'The name of the environment variable that holds its API key, sent as a Bearer token. `<NAME>_FILE` works too.',
       }),
     ),
+    verify_timeout_ms: Type.Integer({
+      minimum: 100,
+      maximum: 60_000,
+      default: 5_000,
+      description:
+        'Milliseconds in which `/verify` must answer; after that nothing is sent, and the client is told to come back.',
+    }),
+    settle_timeout_ms: Type.Integer({
+      minimum: 100,
+      maximum: 120_000,
+      default: 20_000,
+      description:
+        'Milliseconds after which `/settle` is hung up on. Nobody waits for it: what was paid is read from the chain.',
+    }),
   },
   {
     description:

@@ -19,6 +19,8 @@ export interface X402Config {
   readonly paymentsPerMinutePerPayer: number
   /** Without a trailing slash; undefined: the relayer sends. */
   readonly facilitatorUrl: string | undefined
+  /** How long the facilitator may take. */
+  readonly facilitatorLimits: { readonly verifyMs: number; readonly settleMs: number } | undefined
 }
 
 /** The settings of x402 as far as the file has them, the key of its facilitator, and what is wrong with them. */
@@ -65,6 +67,10 @@ export function readX402(
     gasAlarmPayments: x402.gas_alarm_payments,
     paymentsPerMinutePerPayer: x402.payments_per_minute_per_payer,
     facilitatorUrl: facilitator?.url.replace(/\/+$/, ''),
+    facilitatorLimits: facilitator && {
+      verifyMs: facilitator.verify_timeout_ms,
+      settleMs: facilitator.settle_timeout_ms,
+    },
   }
   return { settings, facilitatorKey, problems }
 }

@@ -39,7 +39,8 @@ export async function forgetLostChain(
       (order) => order.review_reason === 'reorged_after_credit' && order.chain_id === BigInt(chain.chainId),
     )
     const deps = { db, clock, aloneLimitMicro: MICROCREDITS_MAX }
-    for (const { id } of lost) await decideOrder(deps, id, { action: 'credit', operator: OPERATOR, reason })
+    for (const { id } of lost)
+      await decideOrder(deps, id, { action: 'credit', operator: { kind: 'operator', name: OPERATOR }, reason })
     return lost.length
   } finally {
     await pool.end()

@@ -14,6 +14,7 @@ export function developmentTopUps(chain: DevelopmentChain): X402Config {
     gasAlarmPayments: 200,
     paymentsPerMinutePerPayer: 60_000,
     facilitatorUrl: undefined,
+    facilitatorLimits: undefined,
   }
 }
 

@@ -11,7 +11,10 @@ export function sendFault(request: FastifyRequest, reply: FastifyReply, fault: F
   // no hook has run for an address that could not be parsed
   reply.header('x-request-id', request.id)
   for (const [name, value] of Object.entries(fault.headers)) reply.header(name, value)
-  if (status === 401) reply.header('www-authenticate', 'Bearer realm="farebox"')
+  if (status === 401) {
+    const challenge = request.route_?.challenge?.()
+    reply.header('www-authenticate', `Bearer ${challenge === undefined ? '' : `${challenge}, `}realm="farebox"`)
+  }
   if (fault.retryAfterMs !== undefined || status === 503 || status === 429) {
     const ms = fault.retryAfterMs ?? 1000
     reply.header('retry-after', String(Math.ceil(ms / 1000))).header('retry-after-ms', String(ms))

@@ -37,6 +37,31 @@ export const PageQuery = {
   per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
 }
 
+/** Entries of a page where the caller does not say. */
+const CURSOR_LIMIT = 50
+
+/** Query of endpoints that page by cursor (decisions 0): from the newest on, below an id. `readCursor` reads it. */
+export const CursorQuery = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: CURSOR_LIMIT })),
+  before_id: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      default: 0,
+      description: 'next_cursor of the page before; 0 is the first page',
+    }),
+  ),
+}
+
+/** What `CursorQuery` asks for; `beforeId` undefined is the first page. */
+export const readCursor = (query: {
+  readonly limit?: number
+  readonly before_id?: number
+}): { readonly limit: number; readonly beforeId: bigint | undefined } => ({
+  limit: query.limit ?? CURSOR_LIMIT,
+  beforeId: query.before_id ? BigInt(query.before_id) : undefined,
+})
+
 /** An id or amount as a JSON number; throws when it would lose precision. */
 export function integer(value: bigint): number {
   const number = Number(value)

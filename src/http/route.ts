@@ -52,6 +52,8 @@ export interface Route {
   readonly extension?: boolean
   /** True where pages of any origin may call: OPTIONS is answered then, and the headers of payments can be read. */
   readonly cors?: boolean
+  /** What a 401 says besides the realm, such as where a client finds out how to authenticate. */
+  readonly challenge?: () => string
   /** Request headers that mean something here, each with what it is for. Shown in the OpenAPI document. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** Further members of the operation in the OpenAPI document. */

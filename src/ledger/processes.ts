@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
 
 /** After this long without a sign of life a process counts as gone, wherever it ran. */
-export const SILENT_AFTER_SECONDS = 30
+const SILENT_AFTER_SECONDS = 30
 
 /**
  * How long after its end a process is still looked at: a flush that was stuck on its way to the database can be
@@ -33,6 +33,24 @@ export async function beat(db: Database, id: bigint, oldestHoldId: bigint): Prom
     .updateTable('processes')
     .set({ heartbeat_at: sql<Date>`now()`, ended_at: null, reaped_at: null, oldest_hold_id: oldestHoldId })
     .where('id', '=', id)
+    .execute()
+}
+
+/** A server process that gives signs of life. */
+export interface RunningProcess {
+  readonly id: bigint
+  readonly host: string
+  readonly pid: number
+}
+
+/** The servers that run on this database, oldest first. */
+export async function running(db: Database): Promise<RunningProcess[]> {
+  return db
+    .selectFrom('processes')
+    .select(['id', 'host', 'pid'])
+    .where('ended_at', 'is', null)
+    .where('heartbeat_at', '>', sql<Date>`now() - make_interval(secs => ${SILENT_AFTER_SECONDS})`)
+    .orderBy('id')
     .execute()
 }
 

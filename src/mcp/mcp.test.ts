@@ -237,7 +237,10 @@ describe('the endpoint', () => {
 
   test('asks for a credential, and takes POST only', async () => {
     const refused = await app.post('/mcp', initialize)
-    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="farebox"'])
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+      401,
+      `Bearer resource_metadata="${app.url}/.well-known/oauth-protected-resource/mcp", realm="farebox"`,
+    ])
     const read = await fetch(`${app.url}/mcp`, { headers: { authorization: `Bearer ${person.key}` } })
     expect([read.status, read.headers.get('allow')]).toEqual([405, 'POST'])
     await expect(connected('fbx_none')).rejects.toThrow()

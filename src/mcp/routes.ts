@@ -1,6 +1,7 @@
 import { toWebRequest } from '@modelcontextprotocol/node'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { Closed } from '../http/fields.ts'
 import { type Route, route } from '../http/route.ts'
 import { Fault } from '../kernel/errors.ts'
 import { accountTools } from './account-tools.ts'
@@ -15,14 +16,18 @@ export interface McpDeps extends Omit<McpServerDeps, 'tools'> {
   readonly allowedOrigins: readonly string[]
 }
 
-/** POST /mcp: the Model Context Protocol, for Agents that call tools instead of an API. */
+const MCP_PATH = '/mcp'
+/** Where a client looks for what a resource says of its credentials, before the path of the resource (RFC 9728). */
+const METADATA_PATH = '/.well-known/oauth-protected-resource'
+
+/** POST /mcp: the Model Context Protocol, for Agents that call tools instead of an API; and what it says of its credentials. */
 export function mcpRoutes(deps: McpDeps): Route[] {
   const own = accountTools(deps.publicUrl)
   const handler = createTools({ ...deps, tools: () => [...deps.operations().map(toolOfOperation), ...own] })
   return [
     route({
       method: 'POST',
-      path: '/mcp',
+      path: MCP_PATH,
       summary: 'Call tools by the Model Context Protocol: one for each operation of a capability, and some for paying.',
       description: 'JSON-RPC, stateless. Each tool goes through the endpoint of the same name, with its price.',
       tag: 'MCP',
@@ -34,6 +39,7 @@ export function mcpRoutes(deps: McpDeps): Route[] {
         202: { description: 'A notification was taken', contentType: '' },
       },
       refuses: ['origin_not_allowed'],
+      challenge: () => `resource_metadata="${deps.publicUrl()}${METADATA_PATH}${MCP_PATH}"`,
       handle: async ({ request, reply, body }) => {
         refuseStrangers(request, deps)
         const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
@@ -44,8 +50,43 @@ export function mcpRoutes(deps: McpDeps): Route[] {
         return passOn(reply, answer)
       },
     }),
+    metadataRoute(deps, '', 'The API: which credentials it takes (RFC 9728).'),
+    metadataRoute(deps, MCP_PATH, 'The tools: which credentials they take (RFC 9728).'),
   ]
 }
+
+/**
+ * Says that a resource takes a Bearer, in the header alone. It names no authorization server, since there is none here:
+ * a client that could ask one for a token is told so by that, and shows its person the documentation.
+ */
+const metadataRoute = ({ publicUrl }: McpDeps, resourcePath: '' | typeof MCP_PATH, summary: string): Route =>
+  route({
+    method: 'GET',
+    path: `${METADATA_PATH}${resourcePath}`,
+    summary,
+    tag: 'MCP',
+    access: 'public',
+    extension: true,
+    cors: true,
+    replies: {
+      200: Closed({
+        resource: Type.String({ format: 'uri' }),
+        resource_name: Type.String(),
+        resource_documentation: Type.String({ format: 'uri' }),
+        bearer_methods_supported: Type.Array(Type.Literal('header')),
+      }),
+    },
+    refuses: [],
+    handle: ({ reply }) => {
+      reply.header('cache-control', 'public, max-age=60')
+      return {
+        resource: `${publicUrl()}${resourcePath}`,
+        resource_name: 'Farebox',
+        resource_documentation: `${publicUrl()}/docs`,
+        bearer_methods_supported: ['header'],
+      }
+    },
+  })
 
 /** A request that was parsed has a method and headers, which the types of Node leave open. */
 const webRequestOf = (request: FastifyRequest, body: unknown): Promise<Request> =>

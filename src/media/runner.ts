@@ -85,6 +85,9 @@ export function mediaRunner(deps: MediaRunnerDeps): TaskRunner {
       return { providerJobId, standing: end }
     },
     present: (result, until) => presentResult(deps.results, result, until),
+    // a picture is shown with its prompt for as long as it can be opened
+    remember: (request) => request,
+    keepsContent: false,
   }
 }
 

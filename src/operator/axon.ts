@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { Fault } from '../kernel/errors.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { coinText } from '../payments/axon/amounts.ts'
 import { decideClaim } from '../payments/axon/review/service.ts'
@@ -11,6 +10,7 @@ import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseCredits, parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
 import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
+import { refusedPlainly } from './refused.ts'
 import { aloneLimit, parseHash } from './review.ts'
 import { withDatabase } from './session.ts'
 
@@ -126,18 +126,16 @@ async function decide(
   id: bigint,
   options: DecisionOptions,
 ): Promise<void> {
-  await withDatabase(around, 'deciding', async ({ db }) => {
+  await withDatabase(around, 'deciding', async ({ db, operator }) => {
     const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
-    const decided = await decideClaim(deps, id, {
+    const deciding = decideClaim(deps, id, {
       action,
       reason: options.reason,
-      operator: around.userName,
+      operator,
       ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
       ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
-    }).catch((error: unknown) => {
-      if (error instanceof Fault) throw new ProgramFault(exitCodes.conflict, error.message)
-      throw error
     })
+    const decided = await refusedPlainly(deciding)
     print(around, options, { data: { claim: id, action, ...decided }, text: said(action, id, decided) })
   })
 }

@@ -44,7 +44,7 @@ test('the doctor finds nothing wrong with a healthy installation', async () => {
     .replace(/schema( +)\S+,/, 'schema$1<migration>,')
   expect(masked(steady)).toMatchInlineSnapshot(`
     "✔ configuration  <file> and the environment, as for production
-    ✔ models priced  4 enabled, all priced
+    ✔ models priced  8 enabled, all priced
     ✔ margin  every model is sold at or above its cost
     ✔ database  PostgreSQL <version>, login farebox
     ✔ clocks  <skew> apart
@@ -125,5 +125,16 @@ test('a model that is sold below its cost is a loss in prices and a failure for 
   expect(await terminal.run(['doctor', '--offline'], { environment })).toMatchObject({
     exitCode: 1,
     out: expect.stringContaining('sold below cost: demo-chat'),
+  })
+  const dearPicture = shipped()
+    .replace('allow_demo: false', 'allow_demo: true')
+    .replace('unit_price_micro: 40000, unit_cost_micro: 0', 'unit_price_micro: 40000, unit_cost_micro: 50000')
+  const media = { ...production, FAREBOX_CONFIG: configured('media-loss.yaml', dearPicture) }
+  expect((await terminal.run(['prices', 'show'], { environment: media })).out).toMatch(
+    /demo-image .* 2K +image +0\.04 +-25\.0 % LOSS/,
+  )
+  expect(await terminal.run(['doctor', '--offline'], { environment: media })).toMatchObject({
+    exitCode: 1,
+    out: expect.stringContaining('sold below cost: demo-image'),
   })
 })

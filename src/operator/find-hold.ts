@@ -1,6 +1,6 @@
+import { find, type HoldRow } from '../administration/holds/store.ts'
 import type { Database } from '../db/database.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
-import { find, type HoldRow } from './store/holds.ts'
 
 /** The hold that an operator names by its id, which is the call id, or by the request id that the client has. */
 export async function findHold(db: Database, named: string): Promise<HoldRow> {

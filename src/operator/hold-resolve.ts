@@ -1,17 +1,15 @@
 import { type Command, Option } from 'commander'
+import { type Resolved, resolveHold } from '../administration/holds/service.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { recordAction } from '../identity/audit-log/service.ts'
-import { assert } from '../kernel/assert.ts'
+import { Fault } from '../kernel/errors.ts'
 import type { Microcredits } from '../kernel/money.ts'
-import { endHold } from '../ledger/hold-end.ts'
-import type { Applied, Outcome } from '../ledger/operations.ts'
-import { ledgerTransaction } from '../ledger/transaction.ts'
+import type { Outcome } from '../ledger/operations.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseMicro, withJson, withReason } from '../terminal/options.ts'
 import { amount, print } from '../terminal/output.ts'
 import { findHold } from './find-hold.ts'
+import { refusedPlainly } from './refused.ts'
 import { type Session, withDatabase } from './session.ts'
-import type { HoldRow } from './store/holds.ts'
 
 interface Decision {
   readonly actual?: Microcredits
@@ -53,121 +51,49 @@ async function resolve(around: ProgramSurroundings, named: string, decision: Dec
     )
   }
   await withDatabase(around, 'resolving the hold', async (session) => {
-    const hold = await findHold(session.db, named)
-    if (endedAlike(hold, decision)) {
-      const again = {
-        hold_id: hold.id,
-        request_id: hold.request_id,
-        resolution: hold.resolution,
-        charged_micro: hold.resolved_micro,
-        changed: false,
-      }
-      print(around, decision, {
-        data: again,
-        text: `Hold ${hold.id} is ${hold.resolution} already, with ${amount(hold.resolved_micro ?? 0n)} charged; nothing was changed.`,
-      })
-      return
-    }
-    refuseUnlessUnknown(hold)
-    refuseSlipAboveHold(hold, decision)
-    const applied = await apply(session, around.userName, hold, decision)
-    const charged = decision.actual ?? 0n
-    const said = `Nothing was changed: hold ${hold.id}`
-    if (applied.status === 'already_resolved') {
-      throw new ProgramFault(
-        exitCodes.conflict,
-        `${said} was resolved otherwise in the meantime. See \`farebox hold show ${hold.id}\`.`,
-      )
-    }
-    if (applied.status === 'shortfall') {
-      throw new ProgramFault(
-        exitCodes.conflict,
-        `Nothing was charged: ${amount(charged)} is more than the ${amount(hold.reserve_micro)} held, and account ${hold.actor_account_id} cannot pay the rest. Hold ${hold.id} now waits as shortfall for its payers to authorize.`,
-      )
-    }
-    assert(applied.status === 'captured' || applied.status === 'voided', `hold ${hold.id} cannot be ${applied.status}`)
-    const returned = charged < hold.reserve_micro ? hold.reserve_micro - charged : 0n
-    print(around, decision, {
-      data: {
-        hold_id: hold.id,
-        request_id: hold.request_id,
-        resolution: applied.status,
-        charged_micro: charged,
-        returned_micro: returned,
-        changed: true,
-        available_micro: applied.availableMicro ?? null,
-        resolved_by: session.actor,
-        reason: decision.reason,
-      },
-      text: `Hold ${hold.id} is ${applied.status}: ${amount(charged)} charged, ${amount(returned)} given back. Account ${hold.actor_account_id} has ${amount(applied.availableMicro ?? 0n)} available.`,
-    })
+    const { id } = await findHold(session.db, named)
+    const end = { actualMicro: decision.actual, outcome: decision.outcome, aboveHold: decision.aboveHold }
+    const by = { operator: session.operator, reason: decision.reason }
+    const resolving = resolveHold(session.db, String(id), end, by).catch(namingTheOption)
+    report(around, session, decision, await refusedPlainly(resolving))
   })
 }
 
-/** A repeat, for instance after a lost connection, is no mistake. */
-function endedAlike(hold: HoldRow, decision: Decision): boolean {
-  return decision.actual === undefined
-    ? hold.resolution === 'voided'
-    : hold.resolution === 'captured' && hold.resolved_micro === decision.actual
+/** A slip is a matter of the options here. */
+function namingTheOption(cause: unknown): never {
+  if (cause instanceof Fault && cause.code === 'amount_above_hold')
+    throw new ProgramFault(exitCodes.usage, cause.message.replace('say so.', 'add --above-hold.'), { cause })
+  throw cause
 }
 
-/** Only an end that nobody else can give is given here. The ledger checks again, under its lock. */
-function refuseUnlessUnknown(hold: HoldRow): void {
-  if (hold.resolution !== null) {
+function report(
+  around: ProgramSurroundings,
+  { actor }: Session,
+  decision: Decision,
+  { hold, state, chargedMicro, returnedMicro, availableMicro, changed }: Resolved,
+): void {
+  const data = { hold_id: hold.id, request_id: hold.request_id, resolution: state, charged_micro: chargedMicro }
+  if (state === 'shortfall')
     throw new ProgramFault(
       exitCodes.conflict,
-      `Hold ${hold.id} is ${hold.resolution} already (${amount(hold.resolved_micro ?? 0n)} charged); nothing was changed.`,
+      `Nothing was charged: ${amount(decision.actual ?? 0n)} is more than the ${amount(hold.reserve_micro)} held, and account ${hold.actor_account_id} cannot pay the rest. Hold ${hold.id} now waits as shortfall for its payers to authorize.`,
     )
+  if (!changed) {
+    print(around, decision, {
+      data: { ...data, changed },
+      text: `Hold ${hold.id} is ${state} already, with ${amount(chargedMicro)} charged; nothing was changed.`,
+    })
+    return
   }
-  if (hold.flag === null)
-    throw new ProgramFault(
-      exitCodes.conflict,
-      `Hold ${hold.id} belongs to a call that runs; nothing was changed. Its server will end it, or flag it when it cannot.`,
-    )
-  if (hold.flag === 'shortfall') {
-    throw new ProgramFault(
-      exitCodes.conflict,
-      `Hold ${hold.id} is a shortfall: its cost is known (${amount(hold.actual_micro ?? 0n)}) and more than its payers had. It cannot be resolved here: the rest is its payers' to agree to.`,
-    )
-  }
-}
-
-/** More than was held is taken from the caller unasked, or waits for ever: a digit too many must not do that. */
-function refuseSlipAboveHold(hold: HoldRow, { actual, aboveHold }: Decision): void {
-  if (actual === undefined || actual <= hold.reserve_micro || aboveHold) return
-  throw new ProgramFault(
-    exitCodes.usage,
-    `${amount(actual)} is more than the ${amount(hold.reserve_micro)} held; nothing was changed. If the call did cost that much, add --above-hold.`,
-  )
-}
-
-/** Ends the hold and puts that into the chain of the audit log, together; what changes nothing is not recorded. */
-async function apply(session: Session, name: string, hold: HoldRow, decision: Decision): Promise<Applied> {
-  const by = { holdId: hold.id, resolvedBy: session.actor, reason: decision.reason }
-  return ledgerTransaction(session.db, async (tx) => {
-    const applied =
-      decision.actual === undefined
-        ? await endHold(tx, { operation: 'void', outcome: 'failed', ...by })
-        : await endHold(tx, {
-            operation: 'capture',
-            actualMicro: decision.actual,
-            outcome: decision.outcome,
-            usage: null,
-            ...by,
-          })
-    if (applied.status !== 'already_resolved') {
-      await recordAction(tx, {
-        actor: { kind: 'operator', name },
-        action: 'resolve.hold',
-        targetId: hold.id,
-        before: { flag: hold.flag, reserve_micro: Number(hold.reserve_micro) },
-        after: {
-          charged_micro: applied.status === 'shortfall' ? 0 : Number(decision.actual ?? 0n),
-          status: applied.status,
-        },
-        reason: decision.reason,
-      })
-    }
-    return applied
+  print(around, decision, {
+    data: {
+      ...data,
+      returned_micro: returnedMicro,
+      changed,
+      available_micro: availableMicro ?? null,
+      resolved_by: actor,
+      reason: decision.reason,
+    },
+    text: `Hold ${hold.id} is ${state}: ${amount(chargedMicro)} charged, ${amount(returnedMicro)} given back. Account ${hold.actor_account_id} has ${amount(availableMicro ?? 0n)} available.`,
   })
 }

@@ -1,3 +1,5 @@
+import { stateOf, waitingHolds } from '../administration/holds/service.ts'
+import * as store from '../administration/holds/store.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
 import { inCredits } from '../kernel/money.ts'
 import { parseLimit, withJson } from '../terminal/options.ts'
@@ -8,7 +10,6 @@ import { holdLookupCommand } from './hold-lookup.ts'
 import { holdResolveCommand } from './hold-resolve.ts'
 import type { AddCommands } from './program.ts'
 import { withDatabase } from './session.ts'
-import * as store from './store/holds.ts'
 
 /** `farebox hold list|show|lookup|resolve`. */
 export const holdCommands: AddCommands = (program, around) => {
@@ -37,8 +38,7 @@ interface ListOptions {
 async function list(around: ProgramSurroundings, options: ListOptions): Promise<void> {
   await withDatabase(around, 'listing holds', async ({ db }) => {
     const accountId = options.account === undefined ? undefined : (await findAccount(db, options.account)).id
-    const found = await store.waiting(db, { accountId, limit: options.limit + 1 })
-    const holds = found.slice(0, options.limit)
+    const { holds, hasMore } = await waitingHolds(db, { accountId, limit: options.limit })
     const rows = holds.map((hold) => [
       String(hold.id),
       hold.flag ?? '',
@@ -52,9 +52,9 @@ async function list(around: ProgramSurroundings, options: ListOptions): Promise<
       hold.flag_detail ?? '',
     ])
     const head = ['ID', 'STATE', 'AGE', 'ACCOUNT', 'MODEL', 'HELD', 'COST', 'REQUEST', 'PROCESS', 'WHY']
-    const more = found.length > holds.length ? '\nThere are more: raise --limit.' : ''
+    const more = hasMore ? '\nThere are more: raise --limit.' : ''
     print(around, options, {
-      data: { holds: holds.map(holdData), has_more: found.length > holds.length },
+      data: { holds: holds.map(holdData), has_more: hasMore },
       text:
         holds.length === 0
           ? 'No hold waits.'
@@ -103,9 +103,6 @@ function evidenceOf({ evidence }: store.HoldRow): Array<readonly [string, string
     String(value),
   ])
 }
-
-/** In one word: how it ended, why it waits, or that its call runs. */
-const stateOf = (hold: store.HoldRow): string => hold.resolution ?? hold.flag ?? 'running'
 
 function next(hold: store.HoldRow): string {
   if (stateOf(hold) !== 'usage_unknown') return ''

@@ -168,20 +168,64 @@ test('the audit is silent while the ledger is in order and fails with every diff
   await database.sql('update buckets set posted_micro = posted_micro - 1 where account_id = $1', [account])
 })
 
-test('prices are shown in Credits for people and in microcredits for programs', async () => {
+test('prices of models, media and capabilities are shown with their units, in Credits for people and in microcredits for programs', async () => {
   const ran = await terminal.run(['prices', 'show'], { environment: production })
   expect(masked(ran.out)).toMatchInlineSnapshot(`
-    "MODEL  VERSION  EFFECTIVE FROM  STATE  INPUT/M  CACHED/M  OUTPUT/M  MARGIN IN  MARGIN OUT
+    "Chat, for a million tokens:
+    MODEL  VERSION  EFFECTIVE FROM  STATE  INPUT/M  CACHED/M  OUTPUT/M  MARGIN IN  MARGIN OUT
     demo-chat  1  <time>  in force  0.15  0.075  0.6  100.0 %  100.0 %
     demo-slow  1  <time>  in force  0.15  0.15  0.6  -  -
     demo-failing  1  <time>  in force  0.15  0.15  0.6  -  -
     demo-unmetered  1  <time>  in force  0.15  0.15  0.6  -  -
 
-    Prices are Credits per million tokens. "-": no cost is configured, so the margin is not known."
+    Pictures and films, for one unit:
+    MODEL  VERSION  EFFECTIVE FROM  STATE  FOR  UNIT  PRICE  MARGIN
+    demo-image  1  <time>  in force  2K  image  0.04  100.0 %
+    demo-image  1  <time>  in force  all else  image  0.02  100.0 %
+    demo-video  1  <time>  in force  all else  second  0.05  -
+    demo-image-slow  1  <time>  in force  all else  image  0.02  -
+    demo-image-failing  1  <time>  in force  all else  image  0.02  -
+
+    Capabilities, for one unit:
+    CAPABILITY  VERSION  OPERATION  UNIT  PRICE  COUNTED IN  AT MOST
+    demo-text  v1 (default)  count  call  free  -  -
+    demo-text  v1 (default)  reverse  call  0.001  -  -
+    demo-text  v1 (default)  pig-latin  character  0.000002  input  10000
+    demo-text  v1 (default)  filler  word  0.00001  output  1000
+    demo-text  v1 (default)  notarize  call  0.02  -  -
+    demo-text  v1 (default)  report  call  0.005  -  -
+
+    Prices are Credits. "-" as margin: no cost is configured, so it is not known."
   `)
-  const { prices } = (await terminal.run(['prices', 'show', '--json'], { environment: production })).json<{
+  const { prices, ...others } = (await terminal.run(['prices', 'show', '--json'], { environment: production })).json<{
     prices: unknown[]
+    media_prices: unknown[]
+    capability_prices: unknown[]
   }>()
+  expect(others.media_prices[0]).toEqual({
+    model: 'demo-image',
+    enabled: true,
+    type: 'image',
+    version: 1,
+    effective_from: '2026-01-01T00:00:00.000Z',
+    state: 'in force',
+    unit: 'image',
+    tier: { resolution: '2K' },
+    unit_price_micro: 40_000,
+    unit_cost_micro: 0,
+    margin_percent: 100,
+  })
+  expect(others.capability_prices[2]).toEqual({
+    capability: 'demo-text',
+    enabled: true,
+    version: 'v1',
+    is_default: true,
+    operation: 'pig-latin',
+    unit: 'character',
+    unit_price_micro: 2,
+    counted_in: 'input',
+    units_max: 10_000,
+  })
   expect(prices[0]).toMatchObject({
     model: 'demo-chat',
     version: 1,

@@ -1,10 +1,14 @@
-import { Fault } from '../kernel/errors.ts'
-import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
+import { type ErrorCode, Fault } from '../kernel/errors.ts'
+import { type ExitCode, exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 
-/** What a verb refuses at the API is a conflict at the terminal, in the same words. */
-export async function refusedPlainly<T>(work: Promise<T>): Promise<T> {
+/** What a verb refuses at the API is a conflict at the terminal, in the same words; `others` are codes that end otherwise. */
+export async function refusedPlainly<T>(
+  work: Promise<T>,
+  others: Readonly<Partial<Record<ErrorCode, ExitCode>>> = {},
+): Promise<T> {
   return work.catch((cause: unknown) => {
-    if (cause instanceof Fault) throw new ProgramFault(exitCodes.conflict, cause.message, { cause })
+    if (cause instanceof Fault)
+      throw new ProgramFault(others[cause.code] ?? exitCodes.conflict, cause.message, { cause })
     throw cause
   })
 }

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { Fault } from '../kernel/errors.ts'
-import { creditsFromText, inCredits, type Microcredits, microcredits } from '../kernel/money.ts'
+import { environmentTable } from '../config/environment.ts'
+import { inCredits, type Microcredits } from '../kernel/money.ts'
 import type { Receipt } from '../payments/orders/crediting/store.ts'
 import * as reading from '../payments/orders/reading/store.ts'
 import type { Action, Decided, Decision } from '../payments/orders/review/decision.ts'
@@ -13,10 +13,9 @@ import { parseCredits, parseLimit, withJson, withReason } from '../terminal/opti
 import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import { findAccount } from './find-account.ts'
 import type { AddCommands } from './program.ts'
+import { refusedPlainly } from './refused.ts'
 import { type Session, withDatabase } from './session.ts'
 
-/** Above this value a decision takes two operators, unless FAREBOX_REVIEW_ALONE_CREDITS says otherwise. */
-const ALONE_LIMIT = microcredits(100_000_000n)
 const EVENTS_SHOWN_MAX = 100
 
 /** `farebox review list|show|credit|refund|dismiss`: payments that could not be credited by themselves. */
@@ -180,12 +179,12 @@ async function decide(
   named: string,
   options: DecisionOptions,
 ): Promise<void> {
-  await withDatabase(around, 'deciding', async ({ db }) => {
+  await withDatabase(around, 'deciding', async ({ db, operator }) => {
     const account = options.account === undefined ? undefined : await findAccount(db, options.account)
     const wanted: Decision = {
       action,
       reason: options.reason,
-      operator: around.userName,
+      operator,
       ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
       ...(account === undefined ? {} : { accountId: account.id }),
       ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
@@ -195,10 +194,7 @@ async function decide(
     if (key === undefined && account !== undefined)
       throw new ProgramFault(exitCodes.usage, 'An order names its account itself: leave --account out.')
     const deciding = key ? decideTransfer(deps, key, wanted) : decideOrder(deps, orderId(named), wanted)
-    const decided = await deciding.catch((error: unknown) => {
-      if (error instanceof Fault) throw new ProgramFault(exitCodes.conflict, error.message)
-      throw error
-    })
+    const decided = await refusedPlainly(deciding)
     print(around, options, {
       data: { payment: named, action, ...decided },
       text: said(action, named, decided),
@@ -206,7 +202,8 @@ async function decide(
   })
 }
 
-function said(action: Action, named: string, decided: Decided): string {
+/** What was decided, for people. */
+export function said(action: Action, named: string, decided: Decided): string {
   if (decided.outcome === 'proposed')
     return `Proposed: ${action} ${named}, ${amount(decided.creditMicro)}. This is above what one operator may decide: another one has to run the same command before ${time(decided.until)}.`
   const { creditMicro, takenMicro } = decided
@@ -221,9 +218,10 @@ function said(action: Action, named: string, decided: Decided): string {
 
 /** Above this value a decision takes two operators. Refuses a setting that is no amount. */
 export function aloneLimit(around: ProgramSurroundings): Microcredits {
+  const { parser, fallback } = environmentTable.FAREBOX_REVIEW_ALONE_CREDITS
   const text = around.environment.FAREBOX_REVIEW_ALONE_CREDITS
-  if (text === undefined || text === '') return ALONE_LIMIT
-  const limit = creditsFromText(text)
+  if (text === undefined || text === '') return fallback
+  const limit = parser.parse(text)
   if (limit === undefined)
     throw new ProgramFault(
       exitCodes.usage,

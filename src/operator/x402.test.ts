@@ -16,6 +16,8 @@ beforeAll(async () => {
     ['1', 'review_required', 'used_with_other_terms'],
     ['2', 'pending', null],
     ['3', 'failed', null],
+    ['4', 'review_required', 'used_with_other_terms'],
+    ['5', 'review_required', 'used_with_other_terms'],
   ])
     await database.sql(
       `insert into x402_payments (chain_id, token_address, payer, nonce, asset_id, recipient_address, amount_micro, credit_micro,
@@ -31,7 +33,7 @@ afterAll(async () => {
 
 test('what is open or in review is listed, and shown without the signature that anybody could send', async () => {
   const { payments } = (await terminal.run(['x402', 'list', '--json'])).json<{ payments: { id: number }[] }>()
-  expect(payments).toHaveLength(2)
+  expect(payments).toHaveLength(4)
   const shown = await terminal.run(['x402', 'show', '1', '--json'])
   expect(shown.out).toContain('used_with_other_terms')
   for (const command of [['list'], ['list', '--json'], ['show', '1'], ['show', '1', '--json']])
@@ -46,7 +48,34 @@ test('a payment in review is dismissed once, with its reason in the audit log; a
   expect((await dismiss('2')).err).toMatch(/not in review/)
   expect((await dismiss('99')).err).toMatch(/There is no x402 payment 99/)
   const rows = await database.sql<{ status: string }>('select status from x402_payments order by id')
-  expect(rows.map(({ status }) => status)).toEqual(['failed', 'pending', 'failed'])
+  expect(rows.slice(0, 3).map(({ status }) => status)).toEqual(['failed', 'pending', 'failed'])
   const logged = await database.sql<{ reason: string }>(`select reason from audit_log where action = 'dismiss.payment'`)
   expect(logged).toEqual([{ reason: 'nothing is owed' }])
+})
+
+test('what arrived is credited or recorded as sent back, each with its reason; above the limit by two operators', async () => {
+  await database.sql(`update x402_payments set tx_hash = '0x' || repeat(id::text, 64) where id in (4, 5)`)
+  await database.sql(
+    `insert into chain_transfers (chain_id, tx_hash, log_position, block, block_hash, block_at, token_address, payer, recipient, amount, state)
+     select chain_id, tx_hash, 0, 1, tx_hash, now(), token_address, payer, recipient_address, 500000, 'unmatched' from x402_payments where id in (4, 5)`,
+  )
+  const x402 = (...command: string[]) => terminal.run(['x402', ...command, '--reason', 'agreed by mail'])
+  const two = { environment: { FAREBOX_REVIEW_ALONE_CREDITS: '0.1' } }
+  const proposed = await terminal.run(['x402', 'credit', '4', '--reason', 'agreed by mail'], two)
+  expect(proposed.out).toMatch(/^Proposed: credit 4, 0\.5 Credits .*another one has to run the same command before/)
+  const [before] = await database.sql<{ count: string }>('select count(*)::text as count from credit_grants')
+  expect(before).toEqual({ count: '0' })
+  const credited = await x402('credit', '4', '--credits', '0.4')
+  expect([credited.err, credited.out.trim()]).toEqual(['', 'Credited 0.4 Credits (400000 micro).'])
+  expect((await x402('credit', '4')).err).toMatch(/not in review/)
+  expect((await x402('refund', '5')).exitCode).toBe(2)
+  const refunded = await x402('refund', '5', '--tx', `0x${'ef'.repeat(32)}`)
+  expect([refunded.err, refunded.out.trim()]).toEqual(['', 'Recorded as refunded.'])
+  const logged = await database.sql(
+    `select action, target_id from audit_log where action in ('credit.payment', 'refund.payment') order by id`,
+  )
+  expect(logged).toEqual([
+    { action: 'credit.payment', target_id: '4' },
+    { action: 'refund.payment', target_id: '5' },
+  ])
 })

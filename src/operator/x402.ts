@@ -1,14 +1,18 @@
-import { Argument } from 'commander'
+import { Argument, type Command } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { closeReview } from '../payments/x402/review.ts'
+import type { Microcredits } from '../kernel/money.ts'
+import type { Action } from '../payments/orders/review/decision.ts'
+import { decidePayment } from '../payments/x402/review/service.ts'
 import * as store from '../payments/x402/store.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
-import { parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { parseCredits, parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
 import { age, amount, fields, print, table, time } from '../terminal/output.ts'
 import type { AddCommands } from './program.ts'
+import { refusedPlainly } from './refused.ts'
+import { aloneLimit, parseHash, said } from './review.ts'
 import { withDatabase } from './session.ts'
 
-/** `farebox x402 list|show|dismiss`: x402 payments that need somebody. */
+/** `farebox x402 list|show|credit|refund|dismiss`: x402 payments that need somebody. */
 export const x402Commands: AddCommands = (program, around) => {
   const x402 = program.command('x402').description('x402 payments that are on their way or need a decision')
   withJson(x402.command('list').description('list payments that are open or in review, oldest first'))
@@ -18,9 +22,34 @@ export const x402Commands: AddCommands = (program, around) => {
   withJson(x402.command('show').description('show a payment and all that happened to it').addArgument(id())).action(
     (payment: bigint, options: { json?: boolean }) => show(around, payment, options),
   )
-  withReason(
-    withJson(x402.command('dismiss').description('close a payment in review without Credits').addArgument(id())),
-  ).action((payment: bigint, options: { reason: string; json?: boolean }) => dismiss(around, payment, options))
+  decision(x402, around, 'credit', 'give the Credits for what arrived').option(
+    '--credits <credits>',
+    'less than what arrived is worth',
+    parseCredits,
+  )
+  decision(x402, around, 'refund', 'record that the money was sent back').requiredOption(
+    '--tx <hash>',
+    'the transaction that sent it back',
+    parseHash,
+  )
+  decision(x402, around, 'dismiss', 'close it without Credits')
+}
+
+interface DecisionOptions {
+  readonly reason: string
+  readonly json?: boolean
+  readonly credits?: Microcredits
+  readonly tx?: string
+}
+
+function decision(x402: Command, around: ProgramSurroundings, action: Action, description: string): Command {
+  const command = x402
+    .command(action)
+    .description(description)
+    .addArgument(new Argument('<payment>').argParser(parseId))
+  return withReason(withJson(command)).action((payment: bigint, options: DecisionOptions) =>
+    decide(around, action, payment, options),
+  )
 }
 
 async function list(around: ProgramSurroundings, options: { limit: number; json?: boolean }): Promise<void> {
@@ -70,26 +99,27 @@ async function show(around: ProgramSurroundings, id: bigint, options: { json?: b
   })
 }
 
-async function dismiss(
+async function decide(
   around: ProgramSurroundings,
+  action: Action,
   id: bigint,
-  options: { reason: string; json?: boolean },
+  options: DecisionOptions,
 ): Promise<void> {
-  await withDatabase(around, 'closing the payment', async ({ db }) => {
-    const outcome = await closeReview(
-      { db, clock: around.clock },
-      { id, operator: around.userName, reason: options.reason },
+  await withDatabase(around, 'deciding', async ({ db, operator }) => {
+    const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
+    const decided = await refusedPlainly(
+      decidePayment(deps, id, {
+        action,
+        reason: options.reason,
+        operator,
+        ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
+        ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
+      }),
     )
-    if (outcome !== 'closed')
-      throw new ProgramFault(
-        outcome === 'missing' ? exitCodes.failed : exitCodes.conflict,
-        {
-          missing: `There is no x402 payment ${id}.`,
-          'not in review': `Payment ${id} is not in review. Open ones end by what the chain shows.`,
-          credited: `The Credits of payment ${id} were given before its block was lost. It ends by itself when the transfer is back.`,
-        }[outcome],
-      )
-    print(around, options, { data: { payment_id: Number(id), status: 'failed' }, text: 'Dismissed.' })
+    print(around, options, {
+      data: { payment_id: Number(id), action, ...decided },
+      text: said(action, String(id), decided),
+    })
   })
 }
 

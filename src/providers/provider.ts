@@ -25,7 +25,9 @@ export interface ChatAttempt {
  * `refused`  the provider did no work (connection refused, 4xx or 5xx before any output): nothing is owed;
  * `lost`     the request was sent and its outcome cannot be known: what is owed is unknown;
  * `answer`   a whole answer; `usage` is undefined when the provider reported none;
- * `stream`   an answer that is still coming, as batches of SSE data payloads in the order they arrived.
+ * `stream`   an answer that is still coming, as batches of SSE data payloads in the order they arrived. A provider may
+ *            send one where a whole answer was asked for: it is read or its iteration is ended all the same, since it
+ *            keeps its socket until then.
  */
 export type ChatOutcome =
   | {

@@ -3,13 +3,17 @@ import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { AwsV4Signer } from 'aws4fetch'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { fakeS3 } from '../../test/s3.ts'
+import { fakeS3, signatureOf } from '../../test/s3.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { openLocalStore } from './local.ts'
 import { keyOf, type ObjectName, type ObjectStore, objectName, StoreUnavailable } from './object-store.ts'
 import { openS3Store } from './s3.ts'
 import { SpoolFull, spool, sweep } from './spool.ts'
+
+/** Of no body. */
+const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 const folder = mkdtempSync(join(tmpdir(), 'farebox-storage-'))
 const s3 = await fakeS3()
@@ -108,6 +112,63 @@ describe('the S3 store', () => {
     expect(String(refusal)).toMatch(/403 SignatureDoesNotMatch/)
     expect(String(refusal)).not.toMatch(/secret|TESTKEY/)
     await store.close()
+  })
+
+  test('is refused while its clock is more than a quarter of an hour off, and says so', async () => {
+    const behind = { ...systemClock, now: () => new Date(Date.now() - 16 * 60_000) }
+    const store = openS3Store({ ...s3Options, clock: behind })
+    const refusal = await store.put(name('2026-12-01', 'x.png'), await spooled('x')).catch((error: Error) => error)
+    expect(String(refusal)).toMatch(/403 RequestTimeTooSkewed/)
+    await store.close()
+  })
+
+  test('is the only one who reads the bucket: no request without its signature, or changed after it, is answered', async () => {
+    await stores.s3?.put(name('2026-12-01', 'private.png'), await spooled('private'))
+    const url = `${s3.url}/pictures/results/2026-12-01/private.png`
+    const { id: accessKeyId, secret: secretAccessKey } = s3.accessKey
+    const signed = async (options: { method?: string; signQuery?: boolean; url?: string } = {}) => {
+      const headers = options.signQuery ? {} : { 'x-amz-content-sha256': EMPTY_SHA256 }
+      return new AwsV4Signer({
+        url,
+        headers,
+        accessKeyId,
+        secretAccessKey,
+        service: 's3',
+        region: 'us-east-1',
+        ...options,
+      }).sign()
+    }
+    const statusOf = async (to: string | URL, headers: Headers | Record<string, string> = {}, method = 'GET') =>
+      (await fetch(to, { method, headers })).status
+    const good = await signed()
+    expect(await statusOf(good.url, good.headers)).toBe(200)
+    expect(await statusOf(url)).toBe(403)
+    expect(await statusOf(url, { authorization: 'AWS4-HMAC-SHA256 Credential=x' })).toBe(403)
+    expect(await statusOf(url.replace('private', 'other'), good.headers)).toBe(403)
+    expect(await statusOf(url, good.headers, 'DELETE')).toBe(403)
+    expect(await statusOf(url, { ...Object.fromEntries(good.headers), 'x-amz-date': '20260101T000000Z' })).toBe(403)
+    // a presigned address is nothing that anybody is ever given
+    expect(await statusOf((await signed({ signQuery: true })).url)).toBe(403)
+    expect(await stores.s3?.size(name('2026-12-01', 'private.png'))).toBe(7)
+  })
+
+  test('is checked by a bucket that signs the published example of the protocol as it is published', () => {
+    const headers = {
+      host: 'examplebucket.s3.amazonaws.com',
+      range: 'bytes=0-9',
+      'x-amz-content-sha256': EMPTY_SHA256,
+      'x-amz-date': '20130524T000000Z',
+    }
+    const request = {
+      method: 'GET',
+      url: new URL('https://examplebucket.s3.amazonaws.com/test.txt'),
+      headers,
+      bodyHash: EMPTY_SHA256,
+      time: headers['x-amz-date'],
+    }
+    expect(signatureOf(request, 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY')).toBe(
+      'f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41',
+    )
   })
 
   test('is unavailable when the service fails, breaks off or is not there', async () => {

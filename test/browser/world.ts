@@ -13,7 +13,12 @@ import { startChromium } from './chromium.ts'
 /** What `npm start` tells scripts, as far as browser tests look at it. */
 export interface DevelopmentFile {
   readonly base_url: string
-  readonly chain: { readonly rpc_url: string; readonly chain_id: number }
+  readonly chain: {
+    readonly rpc_url: string
+    readonly chain_id: number
+    readonly token_address: `0x${string}`
+    readonly recipient_address: `0x${string}`
+  }
   readonly owner: {
     readonly account_id: number
     readonly wallet_address: string

@@ -86,7 +86,11 @@ function Navigation({ account, path }: { account: Account; path: string }) {
           <div key={group.title}>
             <h2>{group.title}</h2>
             {group.items.map(({ to, label }) => (
-              <Link key={to} to={to} activeOptions={{ exact: to === '/console', includeSearch: false }}>
+              <Link
+                key={to}
+                to={to}
+                activeOptions={{ exact: to === '/console' || to === '/console/operator', includeSearch: false }}
+              >
                 {label}
               </Link>
             ))}

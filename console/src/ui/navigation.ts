@@ -55,6 +55,10 @@ export const navigation: ReadonlyArray<{
     title: 'Operator',
     for: 'admins',
     items: [
+      { to: '/console/operator', label: 'Operator overview' },
+      { to: '/console/operator/reviews', label: 'Payments in review' },
+      { to: '/console/operator/holds', label: 'Holds' },
+      { to: '/console/operator/prices', label: 'Prices' },
       { to: '/console/operator/accounts', label: 'Accounts' },
       { to: '/console/operator/refunds', label: 'Refunds in review' },
       { to: '/console/operator/invitations', label: 'Invitations' },

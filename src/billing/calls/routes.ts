@@ -1,6 +1,17 @@
 import { Type } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Closed, IdParameter, Integer, integer, Micro, Nullable, type Of, Time } from '../../http/fields.ts'
+import {
+  Closed,
+  CursorQuery,
+  IdParameter,
+  Integer,
+  integer,
+  Micro,
+  Nullable,
+  type Of,
+  readCursor,
+  Time,
+} from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { type CallPlace, type CallRow, callStatuses, find, list, place } from './store.ts'
@@ -60,15 +71,7 @@ export function callRoutes(deps: CallReadingDeps): Route[] {
       access: 'any',
       extension: true,
       query: Type.Object({
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
-        before_id: Type.Optional(
-          Type.Integer({
-            minimum: 0,
-            maximum: Number.MAX_SAFE_INTEGER,
-            default: 0,
-            description: 'next_cursor of the page before',
-          }),
-        ),
+        ...CursorQuery,
         model: Type.Optional(Type.String({ maxLength: 200 })),
         status: Type.Optional(Type.Enum(callStatuses)),
         key_id: Type.Optional(IdParameter()),
@@ -80,13 +83,13 @@ export function callRoutes(deps: CallReadingDeps): Route[] {
       },
       refuses: [],
       handle: async ({ caller, query }) => {
-        const limit = query.limit ?? 50
+        const { limit, beforeId = 0n } = readCursor(query)
         const filter = {
           ...timeRange(query),
           model: query.model,
           status: query.status,
           keyId: query.key_id === undefined ? undefined : BigInt(query.key_id),
-          before: await cursor(deps.db, BigInt(query.before_id ?? 0)),
+          before: await cursor(deps.db, beforeId),
         }
         const rows = await list(deps.db, caller.accountId, filter, limit + 1)
         const page = rows.slice(0, limit)

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
-import { Closed, Integer, integer, Micro, Nullable, type Of, Time } from '../../http/fields.ts'
+import { Closed, CursorQuery, Integer, integer, Micro, Nullable, type Of, readCursor, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { timeRange } from '../calls/time-range.ts'
 import { HEADER, line } from './csv.ts'
@@ -141,15 +141,7 @@ function statementRoute(deps: CreditDeps): Route {
     access: 'any',
     extension: true,
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
-      before_id: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-          default: 0,
-          description: 'next_cursor of the page before',
-        }),
-      ),
+      ...CursorQuery,
       from: Type.Optional(Time('First moment')),
       to: Type.Optional(Time('First moment that is not in the range any more')),
     }),
@@ -167,7 +159,8 @@ function statementRoute(deps: CreditDeps): Route {
           .header('content-disposition', 'attachment; filename="statement.csv"')
           .send(file)
       }
-      const statement = await statementPage(deps, caller, before(span, BigInt(query.before_id ?? 0)), query.limit ?? 50)
+      const { limit, beforeId = 0n } = readCursor(query)
+      const statement = await statementPage(deps, caller, before(span, beforeId), limit)
       return {
         opening_micro: integer(statement.opening_micro),
         closing_micro: integer(statement.closing_micro),

@@ -1,11 +1,9 @@
 import { Type } from 'typebox'
-import { Closed, Empty, Integer, integer, Micro, type Of } from '../../http/fields.ts'
+import { Closed, CursorQuery, Empty, Integer, integer, Micro, type Of, readCursor } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { authorize, listSettlements, type SettlementDeps } from './service.ts'
 import type { SettlementRow } from './store.ts'
 import { itemFor } from './view.ts'
-
-const LIMIT_DEFAULT = 50
 
 const SettlementItem = Type.Object(
   {
@@ -63,15 +61,7 @@ const listRoute = (deps: SettlementDeps): Route =>
     tag: 'Credits',
     access: 'session',
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT })),
-      before_id: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-          default: 0,
-          description: 'next_cursor of the page before; 0 is the first page',
-        }),
-      ),
+      ...CursorQuery,
       state: Type.Optional(
         Type.Enum(['open', 'all'], { default: 'open', description: '`all` also shows what is settled or released' }),
       ),
@@ -84,11 +74,8 @@ const listRoute = (deps: SettlementDeps): Route =>
     },
     refuses: [],
     handle: async ({ caller, query }) => {
-      const { rows, next } = await listSettlements(deps, caller, {
-        all: query.state === 'all',
-        beforeId: BigInt(query.before_id ?? 0),
-        limit: query.limit ?? LIMIT_DEFAULT,
-      })
+      const { limit, beforeId = 0n } = readCursor(query)
+      const { rows, next } = await listSettlements(deps, caller, { all: query.state === 'all', beforeId, limit })
       return { data: rows.map((row) => itemView(row, caller.accountId)), next_cursor: integer(next) }
     },
   })

@@ -72,7 +72,10 @@ const TEXT_BYTES_MAX = 256
 export function openAuthorizationNodes(settings: ChainSettings, clock: Clock): AuthorizationNode[] {
   return openEvmChain(settings, clock).nodes.map((node, index) => {
     const url = settings.rpcUrls[index] ?? ''
-    return { ...node, ...questions(openJsonRpc({ url, name: node.name, clock }), node) }
+    return {
+      ...node,
+      ...questions(openJsonRpc({ url, name: node.name, clock, timeoutMs: settings.rpcTimeoutMs }), node),
+    }
   })
 }
 

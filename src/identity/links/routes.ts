@@ -1,12 +1,21 @@
 import { type Static, Type } from 'typebox'
 import { getAddress } from 'viem/utils'
-import { Closed, IdParameter, Integer, integer, Micro, Nullable, Time } from '../../http/fields.ts'
+import {
+  Closed,
+  CursorQuery,
+  IdParameter,
+  Integer,
+  integer,
+  Micro,
+  Nullable,
+  readCursor,
+  Time,
+} from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { BudgetLimits } from '../accounts/store.ts'
 import { changeAgent, type LinkDeps, leaveOwner, linkAgent, listAgents, unlinkAgent } from './service.ts'
 import type { LinkedAgent } from './store.ts'
 
-const LIMIT_DEFAULT = 50
 const LABEL_LENGTH_MAX = 100
 
 const Limit = Type.Optional(Nullable(Micro('Microcredits; null is no limit')))
@@ -66,15 +75,7 @@ function listRoute(deps: LinkDeps): Route {
     access: 'any',
     extension: true,
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT })),
-      before_id: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-          default: 0,
-          description: 'next_cursor of the page before; 0 is the first page',
-        }),
-      ),
+      ...CursorQuery,
     }),
     replies: {
       200: Closed({
@@ -83,12 +84,8 @@ function listRoute(deps: LinkDeps): Route {
       }),
     },
     refuses: ['owner_account_required'],
-    handle: async ({ caller, query: { limit = LIMIT_DEFAULT, before_id = 0 } }) => {
-      const { agents, next } = await listAgents(deps, {
-        ownerId: caller.accountId,
-        beforeId: before_id === 0 ? undefined : BigInt(before_id),
-        limit,
-      })
+    handle: async ({ caller, query }) => {
+      const { agents, next } = await listAgents(deps, { ownerId: caller.accountId, ...readCursor(query) })
       return { data: agents.map(view), next_cursor: integer(next) }
     },
   })

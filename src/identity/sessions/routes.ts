@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Closed, Empty, IdParameter, Integer, integer, Time } from '../../http/fields.ts'
+import { Closed, CursorQuery, Empty, IdParameter, Integer, integer, readCursor, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { cookieRefreshToken, forgetRefreshToken, keepRefreshToken, wantsCookie } from '../../http/session-cookie.ts'
 import { Fault } from '../../kernel/errors.ts'
@@ -7,7 +7,6 @@ import { SignedIn, signedIn } from '../sign-in.ts'
 import { endSessions, logout, refresh, type SessionDeps } from './service.ts'
 import * as store from './store.ts'
 
-const LIMIT_DEFAULT = 50
 const Done = Closed({ ok: Type.Literal(true), request_id: Type.String() })
 
 const Session = Closed({
@@ -123,22 +122,14 @@ function listRoute(deps: SessionDeps): Route {
     access: 'session',
     extension: true,
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT })),
-      before_id: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-          default: 0,
-          description: 'next_cursor of the page before; 0 is the first page',
-        }),
-      ),
+      ...CursorQuery,
     }),
     replies: {
       200: Closed({ data: Type.Array(Session), next_cursor: Integer('0 when there are no more') }),
     },
     refuses: [],
-    handle: async ({ caller, query: { limit = LIMIT_DEFAULT, before_id = 0 } }) => {
-      const beforeId = before_id === 0 ? undefined : BigInt(before_id)
+    handle: async ({ caller, query }) => {
+      const { limit, beforeId } = readCursor(query)
       const rows = await store.listAlive(deps.db, { accountId: caller.accountId, beforeId, limit })
       return {
         data: rows.map((row) => ({

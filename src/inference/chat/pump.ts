@@ -48,7 +48,8 @@ export async function pump(
   await sink.write(ending)
 }
 
-function see(count: LocalCount, frame: string): void {
+/** Counts what a frame says. */
+export function see(count: LocalCount, frame: string): void {
   try {
     count.see(JSON.parse(frame) as JsonObject)
   } catch {
@@ -56,10 +57,11 @@ function see(count: LocalCount, frame: string): void {
   }
 }
 
-function interruption(reason: string, settled: Settled): string {
-  const money =
-    settled.state === 'usage_unknown'
-      ? 'Its usage is unknown: the hold stays until the operator resolves it.'
-      : `${settled.chargedMicro ?? 0n} microcredits were charged for what the provider reported; a failed call can be refunded.`
-  return `The provider's answer broke off (${reason}). ${money}`
-}
+const interruption = (reason: string, settled: Settled): string =>
+  `The provider's answer broke off (${reason}). ${moneyOf(settled)}`
+
+/** What became of the money of a call that failed after its provider was asked, for people. */
+export const moneyOf = (settled: Settled): string =>
+  settled.state === 'usage_unknown'
+    ? 'Its usage is unknown: the hold stays until the operator resolves it.'
+    : `${settled.chargedMicro ?? 0n} microcredits were charged for what the provider reported; a failed call can be refunded.`

@@ -1,9 +1,10 @@
 import type { Settled } from '../../billing/calls/lifecycle.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { type JsonObject, ProviderLost } from '../../providers/provider.ts'
-import { pump } from './pump.ts'
-import { begin, type ChatCall, type ChatDeps, headersOf, settle } from './running.ts'
-import type { Sink } from './stream.ts'
+import { readToItsEnd } from './drained.ts'
+import { moneyOf, pump } from './pump.ts'
+import { begin, type ChatCall, type ChatDeps, headersOf, type Running, settle } from './running.ts'
+import { responseIdOf, type Sink } from './stream.ts'
 
 /** A whole answer, ready to send. */
 export interface ChatAnswer {
@@ -26,7 +27,7 @@ export async function answerChat(deps: ChatDeps, request: ChatCall): Promise<Cha
   const running = await begin(deps, request, false)
   const { outcome } = running.attempted
   try {
-    if (outcome.kind === 'stream') throw new ProviderLost('a stream came where a whole answer was asked for')
+    if (outcome.kind === 'stream') throw await streamedInstead(deps, running, outcome.batches)
     if (outcome.kind === 'lost') throw new ProviderLost(outcome.message)
     running.count?.see(outcome.body)
     const usage = outcome.usage ?? (await running.count?.usage().catch(() => undefined))
@@ -54,6 +55,27 @@ export async function answerChat(deps: ChatDeps, request: ChatCall): Promise<Cha
   } finally {
     running.release()
   }
+}
+
+/** The refusal of a call whose provider streamed although a whole answer was asked for, its money settled by the stream. */
+async function streamedInstead(
+  deps: ChatDeps,
+  running: Running,
+  batches: AsyncIterable<readonly string[]>,
+): Promise<Fault> {
+  const { seen, lost } = await readToItsEnd(deps, running, batches)
+  // a count of what was seen says nothing of what a broken stream still did
+  const usage = seen.usage ?? (lost === undefined ? await running.count?.usage().catch(() => undefined) : undefined)
+  const settled = await settle(deps, running, usage, 'failed', {
+    because: lost ?? 'the provider reported no usage',
+    responseId: responseIdOf(seen),
+  })
+  return new Fault('upstream_interrupted', {
+    message: `The provider answered with a stream where a whole answer was asked for, which cannot be given on. ${moneyOf(settled)}`,
+    // a client that repeats it by itself pays again, and fares no better
+    headers: { ...headersOf(running), ...settledHeaders(settled), 'x-should-retry': 'false' },
+    fields: { call_id: String(running.call.callId) },
+  })
 }
 
 /** Opens a streamed chat call. Refuses like answerChat; once this resolves, everything else is said inside the stream. */

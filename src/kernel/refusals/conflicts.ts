@@ -81,6 +81,20 @@ export const conflicts = {
     message: 'The status of the account does not allow this. It was left as it is.',
     fix: 'The message says which verb lifts the status that it has: unban a banned account, reactivate a deactivated one.',
   },
+  configuration_refused: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Configuration refused',
+    message: 'The configuration file cannot be used, so the settings of before stay in force.',
+    fix: 'The message says what is wrong and where. Correct the file and send the request again.',
+  },
+  hold_not_resolvable: {
+    status: 409,
+    type: 'conflict_error',
+    phrase: 'Hold not resolvable',
+    message: 'This hold is not one of unknown cost, so an operator cannot end it. Nothing was changed.',
+    fix: 'The message says how it stands: it has ended, its call runs, or its payers have to agree to the rest. GET /v1/admin/holds lists those that wait.',
+  },
   agent_already_linked: {
     status: 409,
     type: 'conflict_error',

@@ -58,6 +58,11 @@ export const malformedRequests = {
     'The amount is above the largest that is taken.',
     'Split it over several orders; GET /v1/payments/options lists the maximum for each asset.',
   ),
+  amount_above_hold: malformed(
+    'Amount above hold',
+    'This is more than the hold has; nothing was changed.',
+    'Check the number. If the call did cost that much, send above_hold: true.',
+  ),
   invalid_tx_hash: malformed(
     'Invalid transaction hash',
     'A transaction hash is 0x and 64 hexadecimal digits.',

@@ -65,6 +65,27 @@ export const missingThings = {
     message: 'No call with this request id waits, or waited, for a settlement of this account.',
     fix: 'GET /v1/credits/settlements?state=all lists the items of this account.',
   },
+  review_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Review not found',
+    message: 'There is no such payment here.',
+    fix: 'GET /v1/admin/reviews lists the payments that wait for a decision, with their ids.',
+  },
+  hold_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Hold not found',
+    message: 'There is no such hold here.',
+    fix: 'GET /v1/admin/holds lists the holds that wait. A hold is named by its id or by the request id of its call.',
+  },
+  usage_not_found: {
+    status: 404,
+    type: 'not_found_error',
+    phrase: 'Usage not found',
+    message: 'No provider has a record of what this call used.',
+    fix: "The message says whom was asked and what they said. Look at the provider's own pages, or configure usage_lookup for it in farebox.yaml.",
+  },
   api_key_not_found: {
     status: 404,
     type: 'not_found_error',

@@ -73,6 +73,13 @@ export const serviceFailures = {
     message: 'Top-ups by x402 are not possible right now. Nothing was sent.',
     fix: 'Send the same proof again as Retry-After says: it stays good until its time is over.',
   },
+  chain_unavailable: {
+    status: 503,
+    type: 'api_error',
+    phrase: 'Chain unavailable',
+    message: 'The chain of this payment cannot be read now, so nothing is decided by what it showed before.',
+    fix: 'GET /v1/admin/overview says how each chain is. Try again when it is read, or decide at the terminal by `farebox review`.',
+  },
   rate_unavailable: {
     status: 503,
     type: 'api_error',

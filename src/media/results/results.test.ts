@@ -51,7 +51,7 @@ const sends =
 
 const folder = mkdtempSync(join(tmpdir(), 'farebox-results-'))
 closing.push(() => rmSync(folder, { recursive: true }))
-const s3 = await fakeS3()
+const s3 = await fakeS3(() => nowMs)
 closing.push(s3.close)
 const stores: Readonly<Record<string, ObjectStore>> = {
   local: openLocalStore(join(folder, 'kept')),

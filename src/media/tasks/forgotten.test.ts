@@ -3,7 +3,7 @@ import { type Answer, type Person, readAnswer, startTestApp, type TestApp } from
 import { MEDIA_MODELS, scriptedMedia } from '../../../test/tasks/media.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { uuidOf } from './ids.ts'
-import { forgetOldRequests } from './service.ts'
+import { forgetOldContent } from './service.ts'
 
 const DAY_MS = 86_400_000
 const media = scriptedMedia()
@@ -28,7 +28,8 @@ const endedDaysAgo = (task: Answer, days: number) =>
     uuidOf(String(task.json.task_id)),
     days,
   ])
-const upkeep = () => forgetOldRequests({ db: app.database.db, clock: systemClock, resultLifeMs: 7 * DAY_MS })
+const upkeep = () =>
+  forgetOldContent({ db: app.database.db, clock: systemClock, resultLifeMs: 7 * DAY_MS, runners: {} })
 
 test('what was asked for is forgotten when the results have expired, and all else of the task stays', async () => {
   media.mock.eager = true

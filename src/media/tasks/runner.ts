@@ -74,4 +74,8 @@ export interface TaskRunner {
   ): Promise<{ readonly providerJobId: string; readonly standing: Standing } | undefined>
   /** The result as readers get it now, with links that work until `until`. */
   present(result: JsonObject, until: Date): Promise<JsonObject>
+  /** What of a request is kept once the task has ended and nobody will work by it again, until results expire. */
+  remember(request: JsonObject): JsonObject
+  /** Whether results are what was made itself, and not only where its files are: then they are forgotten as files are. */
+  readonly keepsContent: boolean
 }

@@ -13,7 +13,7 @@ import type { Upload } from './runner.ts'
 import { isFinal, table } from './states.ts'
 import * as store from './store.ts'
 import { taskView } from './view.ts'
-import { settle } from './working/ending.ts'
+import { ended, settle } from './working/ending.ts'
 import { decide, newestAttempt } from './working/store.ts'
 
 /** A task that somebody wants to be made. */
@@ -166,7 +166,7 @@ async function shown(deps: ReadDeps, tasks: readonly store.ReadTask[]) {
  */
 export async function cancelTask(deps: TaskDeps, caller: Pick<Caller, 'accountId'>, taskId: string): Promise<string> {
   const uuid = uuidOf(taskId)
-  const ended = await deps.db.transaction().execute(async (tx) => {
+  const decided = await deps.db.transaction().execute(async (tx) => {
     const task = uuid === undefined ? undefined : await store.lock(tx, uuid)
     if (!task) throw new Fault('task_not_found')
     if (task.account_id !== caller.accountId) throw new Fault('not_original_account')
@@ -174,11 +174,11 @@ export async function cancelTask(deps: TaskDeps, caller: Pick<Caller, 'accountId
     const attempt = await newestAttempt(tx, task.id)
     const isAtProvider = attempt !== undefined && attempt.state !== 'refused'
     const step = table[isAtProvider ? 'cancel' : 'withdraw'][task.state]
-    if (step === 'canceled') return decide(tx, task.id, { state: 'canceled', actualMicro: 0n })
+    if (step === 'canceled') return decide(tx, ended(deps, task), { state: 'canceled', actualMicro: 0n })
     if (!isFinal(task.state) && task.cancel_requested_at === null) await store.requestCancel(tx, task.id)
     return undefined
   })
-  if (ended) await settle(deps, ended)
+  if (decided) await settle(deps, decided)
   deps.waiting.moved(uuid ?? '')
   deps.wake()
   return uuid ?? ''
@@ -187,12 +187,17 @@ export async function cancelTask(deps: TaskDeps, caller: Pick<Caller, 'accountId
 /** As many tasks are blanked in one go. */
 const FORGET_BATCH = 500
 
-/** Forgets what was asked for, prompts among it, of tasks whose results have expired. All else of a task stays. */
-export async function forgetOldRequests({
+/**
+ * Forgets the content of tasks whose results have expired: what was asked for, prompts among it, and results that are
+ * no files. All else of a task stays.
+ */
+export async function forgetOldContent({
   db,
   clock,
   resultLifeMs,
-}: Pick<TaskDeps, 'db' | 'clock' | 'resultLifeMs'>): Promise<void> {
+  runners,
+}: Pick<TaskDeps, 'db' | 'clock' | 'resultLifeMs' | 'runners'>): Promise<void> {
   const before = new Date(clock.now().getTime() - resultLifeMs)
-  while ((await store.forgetRequests(db, before, FORGET_BATCH)) === FORGET_BATCH);
+  const withContent = Object.keys(runners).filter((name) => runners[name]?.keepsContent)
+  while ((await store.forgetContent(db, { before, withContent, limit: FORGET_BATCH })) === FORGET_BATCH);
 }

@@ -160,22 +160,27 @@ export async function requestCancel(tx: Tx, id: string): Promise<void> {
     .execute()
 }
 
-/** Blanks what tasks that ended before this were asked for; gives how many. Their reader sees a change. */
-export async function forgetRequests(db: Database, before: Date, limit: number): Promise<number> {
-  const { numUpdatedRows } = await db
-    .updateTable('tasks')
-    .set({ request: '{}', version: sql<number>`version + 1` })
-    .where('id', 'in', (from) =>
-      from
-        .selectFrom('tasks')
-        .select('id')
-        .where('completed_at', '<', before)
-        .where(sql<boolean>`request <> '{}'`)
-        .orderBy('completed_at')
-        .limit(limit)
-        .forUpdate()
-        .skipLocked(),
+/**
+ * Blanks what tasks that ended before this were asked for, and the results of the runners `withContent`, also in what
+ * the webhook log would send once more; gives how many. Their reader sees a change.
+ */
+export async function forgetContent(
+  db: Database,
+  { before, withContent, limit }: { before: Date; withContent: readonly string[]; limit: number },
+): Promise<number> {
+  const { rows } = await sql<{ n: number }>`
+    with old as (
+      select id from tasks where completed_at < ${before} and request <> '{}'
+      order by completed_at limit ${limit} for update skip locked
+    ), blank as (
+      update tasks t set request = '{}', version = version + 1,
+        result = case when t.runner = any(${withContent}::text[]) and t.result is not null then '{}' else t.result end
+      from old where t.id = old.id
+      returning t.outbox_id, t.runner
+    ), told as (
+      update outbox o set payload = jsonb_set(o.payload, '{result}', '{}')
+      from blank where o.id = blank.outbox_id and blank.runner = any(${withContent}::text[])
     )
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+    select count(*)::int as n from blank`.execute(db)
+  return rows[0]?.n ?? 0
 }

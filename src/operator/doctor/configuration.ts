@@ -1,8 +1,9 @@
+import { isLoss, isUnitLoss } from '../../administration/prices/margin.ts'
 import type { ProgramSurroundings } from '../../app/surroundings.ts'
 import type { Config, Secrets } from '../../config/config.ts'
-import { priceInForce } from '../../config/models.ts'
+import { type MediaModelConfig, mediaPriceInForce } from '../../config/media-models.ts'
+import { type ModelConfig, priceInForce } from '../../config/models.ts'
 import { ConfigurationFault } from '../../config/problem.ts'
-import { isLoss } from '../margin.ts'
 import { readConfig, type Wiring } from '../settings.ts'
 import { type Check, failed, ok, warning } from './check.ts'
 
@@ -29,24 +30,23 @@ export function checkConfiguration(
 
 /** Models without a price, at a loss, or without a known cost. */
 export function checkPrices(config: Config, now: Date): Check[] {
-  const enabled = config.models.filter((model) => model.enabled)
-  const priced = enabled.flatMap((model) => {
-    const price = priceInForce(model, now)
-    return price === undefined ? [] : [{ model, price }]
-  })
-  const unpriced = enabled.filter((model) => !priced.some((other) => other.model === model))
-  const losing = priced.filter(({ price }) => isLoss(price))
+  const enabled = [
+    ...config.models.map((model) => ({ model, margin: chatMargin(model, now) })),
+    ...config.mediaModels.map((model) => ({ model, margin: mediaMargin(model, now) })),
+  ].filter(({ model }) => model.enabled)
+  const unpriced = enabled.filter(({ margin }) => margin === 'unpriced')
+  const losing = enabled.filter(({ margin }) => margin === 'loss')
   // the demo provider costs nothing, so it needs no cost
-  const unknown = priced.filter(
-    ({ model, price }) =>
-      price.cost === undefined && model.providers.some(({ provider }) => config.providers[provider]?.kind !== 'demo'),
+  const unknown = enabled.filter(
+    ({ model, margin }) =>
+      margin === 'unknown' && model.providers.some(({ provider }) => config.providers[provider]?.kind !== 'demo'),
   )
   const idsOf = (rows: ReadonlyArray<{ model: { id: string } }>): string => rows.map(({ model }) => model.id).join(', ')
   return [
     unpriced.length > 0
       ? failed(
           'models priced',
-          `no price is in force: ${unpriced.map(({ id }) => id).join(', ')}`,
+          `no price is in force: ${idsOf(unpriced)}`,
           'Add a price whose effective_from has passed, or set `enabled: false`.',
         )
       : ok('models priced', `${enabled.length} enabled, all priced`),
@@ -64,4 +64,22 @@ export function checkPrices(config: Config, now: Date): Check[] {
           )
         : ok('margin', 'every model is sold at or above its cost'),
   ]
+}
+
+type Standing = 'unpriced' | 'loss' | 'unknown' | 'none lost'
+
+function chatMargin(model: ModelConfig, now: Date): Standing {
+  const price = priceInForce(model, now)
+  if (price === undefined) return 'unpriced'
+  if (price.cost === undefined) return 'unknown'
+  return isLoss(price) ? 'loss' : 'none lost'
+}
+
+/** One tier that loses is a loss. */
+function mediaMargin(model: MediaModelConfig, now: Date): Standing {
+  const price = mediaPriceInForce(model, now)
+  if (price === undefined) return 'unpriced'
+  const priced = [price, ...price.tiers]
+  if (priced.some(isUnitLoss)) return 'loss'
+  return priced.some(({ unitCostMicro }) => unitCostMicro === undefined) ? 'unknown' : 'none lost'
 }

@@ -1,3 +1,4 @@
+import { countWaiting } from '../../administration/holds/store.ts'
 import { APPLICATION_ROLE, type Database, openDatabase } from '../../db/database.ts'
 import { durabilityProblems } from '../../db/durability.ts'
 import { MigrationFault, pendingMigrations, sqlFiles } from '../../db/migrate.ts'
@@ -9,7 +10,6 @@ import { age, amount } from '../../terminal/output.ts'
 import { explain } from '../explain.ts'
 import type { Wiring } from '../settings.ts'
 import * as store from '../store/health.ts'
-import { countWaiting } from '../store/holds.ts'
 import { type Check, failed, ok, skipped, warning } from './check.ts'
 
 const STATEMENT_TIMEOUT_MS = 15_000

@@ -54,7 +54,7 @@ const decide = (id: bigint, action: Decision['action']) =>
   decideClaim({ db: setting.database.db, clock: server.deps.clock, aloneLimitMicro: 100_000_000n }, BigInt(id), {
     action,
     reason: 'seen with the payer',
-    operator: 'ann',
+    operator: { kind: 'operator', name: 'ann' },
   })
 
 /** A payment that was credited, of which so much is spent, and whose block is then lost. Gives it and its raw form. */

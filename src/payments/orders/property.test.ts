@@ -147,7 +147,12 @@ async function operatorDoes(life: Life, event: Of<'credit' | 'refund' | 'dismiss
   const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n }
   const hash = life.hashes[event.hash] ?? ''
   const id = life.orders[event.order % life.orders.length] ?? ''
-  const decision = { action: event.what, reason: 'a run', operator: 'ann', accountId: life.payer }
+  const decision = {
+    action: event.what,
+    reason: 'a run',
+    operator: { kind: 'operator', name: 'ann' },
+    accountId: life.payer,
+  } as const
   const [row] = await database.sql<Row>('select * from chain_transfers where tx_hash = $1', [hash])
   const before = await store.find(database.db, id)
   const unmatched = row?.state === 'unmatched'

@@ -90,7 +90,7 @@ const operator =
       [id, it.hash()],
     )
     const deps = { db: database.db, clock: it.clock, aloneLimitMicro: 1_000_000_000n }
-    return decideOrder(deps, id, { action, reason: 'a test', operator: 'ann' }).then(
+    return decideOrder(deps, id, { action, reason: 'a test', operator: { kind: 'operator', name: 'ann' } }).then(
       () => 'moved',
       (error: unknown) => (error instanceof Fault ? error.code : Promise.reject(error)),
     )
@@ -155,7 +155,7 @@ const doors: Record<Event, (made: Made) => Promise<string>> = {
     return decideOrder(deps, made.id, {
       action: 'dismiss',
       reason: 'a test',
-      operator: 'ann',
+      operator: { kind: 'operator', name: 'ann' },
     }).then(
       ({ outcome }) => (outcome === 'proposed' ? 'moved' : outcome),
       (error: unknown) => (error instanceof Fault ? error.code : Promise.reject(error)),

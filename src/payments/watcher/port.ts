@@ -17,9 +17,9 @@ export function openWatchedChains(
   return [...Map.groupBy(assets, (asset) => asset.chainId)].map(([chainId, onChain]) => {
     const urls = [...new Set(onChain.flatMap((asset) => rpcUrls[asset.assetId] ?? []))]
     const [first] = onChain as [AcceptedAsset]
-    const { networkName, safeBlocks, finalizedBlocks } = first
+    const { networkName, safeBlocks, finalizedBlocks, rpcTimeoutMs } = first
     return {
-      chain: openEvmChain({ chainId, networkName, rpcUrls: urls, safeBlocks, finalizedBlocks }, clock),
+      chain: openEvmChain({ chainId, networkName, rpcUrls: urls, safeBlocks, finalizedBlocks, rpcTimeoutMs }, clock),
       assets: onChain,
     }
   })

@@ -204,7 +204,11 @@ test('that lets another transaction have the nonce of a credited one leaves the 
   await block(6)
   expect(await order(id)).toMatchObject({ status: 'review_required', review_reason: 'reorged_after_credit' })
   const deps = { db: setting.database.db, clock: systemClock, aloneLimitMicro: 10n ** 12n }
-  const decided = await decideOrder(deps, id, { action: 'dismiss', reason: 'it never came back', operator: 'ann' })
+  const decided = await decideOrder(deps, id, {
+    action: 'dismiss',
+    reason: 'it never came back',
+    operator: { kind: 'operator', name: 'ann' },
+  })
   expect(decided).toMatchObject({ outcome: 'done', takenMicro: amount })
   expect(await balance()).toEqual({ posted: funds.posted - amount, held: 0n, available: funds.available - amount })
   expect((await order(id)).status).toBe('expired')
@@ -218,7 +222,11 @@ test('that brings a transfer back after its order was closed leaves it to the op
   await reorganise(3)
   await block()
   const deps = { db: setting.database.db, clock: systemClock, aloneLimitMicro: 10n ** 12n }
-  await decideOrder(deps, id, { action: 'dismiss', reason: 'it never came back', operator: 'ann' })
+  await decideOrder(deps, id, {
+    action: 'dismiss',
+    reason: 'it never came back',
+    operator: { kind: 'operator', name: 'ann' },
+  })
   const before = await setting.totals()
   await setting.chain.rpc('eth_sendRawTransaction', signed)
   await block(4)

@@ -57,7 +57,7 @@ const deps = () => ({
   clock: { now: () => new Date(), monotonicMs: () => 0 },
   aloneLimitMicro: 10n ** 12n,
 })
-const decision = { reason: 'a test', operator: 'ann' }
+const decision = { reason: 'a test', operator: { kind: 'operator', name: 'ann' } } as const
 
 test('the amount of an order on another chain is reviewed, and the operator credits what arrived there, once', async () => {
   const { id, amount } = await setting.order()

@@ -83,6 +83,7 @@ function messageOf(payment: Payment): string {
     case 'review_required':
       return `Payment ${payment.id} needs the operator (${payment.reason}). Do not pay again: contact the operator with this payment id.`
     case 'failed':
+      if (payment.reason === 'refunded') return 'What this payment brought was sent back. No Credits were given.'
       if (payment.reason === 'dismissed') return 'The operator closed this payment without Credits.'
       return 'The authorization ended unused. No money moved by it, and none can: it is safe to pay again.'
     case 'awaiting_settlement':

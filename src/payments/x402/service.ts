@@ -41,6 +41,7 @@ export async function topUp(
   const accountId = await checks.contextAccount(deps, request, owner)
   await checks.refuseTooMany(deps, authorization.payer)
   const ready = await readyToSend(deps, request)
+  if ('known' in ready) return { payment: await replayed(deps, ready.known, request), replayed: true }
   const stored = await storeOnce(deps, request, { accountId, ready })
   if (!stored.isNew) return { payment: await replayed(deps, stored.payment, request), replayed: true }
   return { payment: await sent(deps, stored.payment), replayed: false }
@@ -54,29 +55,59 @@ function identityOf({ asset }: TopUpSettings, { payer, nonce }: Authorization): 
 type Ready = { readonly paid: Use & { kind: 'paid' } } | { readonly prepared: unknown }
 
 /** Asks the chain before anything is stored: what it says now decides whether there is anything to send. */
-async function readyToSend({ settings, settler }: TopUpDeps, { proof, amountMicro }: TopUpRequest): Promise<Ready> {
-  const { authorization, signature } = proof
+async function readyToSend(deps: TopUpDeps, request: TopUpRequest): Promise<Ready | { readonly known: Payment }> {
+  const { authorization, signature } = request.proof
   try {
-    const use = await findUse({
-      nodes: settings.nodes,
-      networkName: settings.asset.networkName,
-      token: settings.asset.tokenAddress,
-      authorization,
-      confirmations: depthFor(settings, amountMicro),
-      hints: [],
-    })
-    if (use.kind === 'paid') return { paid: use }
-    if (use.kind === 'spent')
-      throw use.canceled
-        ? new PaymentRejected('authorization_canceled', 'The authorization was canceled. No money can move by it.')
-        : new PaymentRejected(
-            'authorization_used',
-            'The nonce of this authorization was used by another one. No money can move by this proof.',
-          )
-    return { prepared: await settler.prepare(authorization, signature) }
+    const paid = await paidAlready(deps, request)
+    if (paid) return { paid }
+    try {
+      return { prepared: await deps.settler.prepare(authorization, signature) }
+    } catch (error) {
+      if (error instanceof PaymentRejected) return await carriedOutMeanwhile(deps, request, error)
+      throw error
+    }
   } catch (error) {
     throw unsent(error)
   }
+}
+
+/**
+ * A proof is rejected, too, when another copy of it, or somebody else, has carried it out since it was looked at: then
+ * it is no reason to sign another. Throws the rejection when that is not so.
+ */
+async function carriedOutMeanwhile(
+  deps: TopUpDeps,
+  request: TopUpRequest,
+  rejection: PaymentRejected,
+): Promise<Ready | { readonly known: Payment }> {
+  const known = await store.findByIdentity(deps.db, identityOf(deps.settings, request.proof.authorization))
+  if (known) return { known }
+  const paid = await paidAlready(deps, request)
+  if (paid) return { paid }
+  throw rejection
+}
+
+/** The transfer of an authorization that the chain shows already. Throws PaymentRejected when its nonce is spent otherwise. */
+async function paidAlready(
+  { settings }: Pick<TopUpDeps, 'settings'>,
+  { proof, amountMicro }: TopUpRequest,
+): Promise<(Use & { kind: 'paid' }) | undefined> {
+  const use = await findUse({
+    nodes: settings.nodes,
+    networkName: settings.asset.networkName,
+    token: settings.asset.tokenAddress,
+    authorization: proof.authorization,
+    confirmations: depthFor(settings, amountMicro),
+    hints: [],
+  })
+  if (use.kind === 'paid') return use
+  if (use.kind === 'unused') return undefined
+  throw use.canceled
+    ? new PaymentRejected('authorization_canceled', 'The authorization was canceled. No money can move by it.')
+    : new PaymentRejected(
+        'authorization_used',
+        'The nonce of this authorization was used by another one. No money can move by this proof.',
+      )
 }
 
 /** What is answered when the chain or the settler cannot be asked: the same proof stays good. */

@@ -1,7 +1,16 @@
 import type { X402Status } from '../../db/schema.ts'
 
-/** What can happen to a payment after it was stored. The chain says so; an operator only closes what it left in doubt. */
-export type Event = 'broadcast' | 'credit' | 'expire' | 'doubt' | 'reorganise' | 'operator_dismiss'
+/** What can happen to a payment after it was stored. The chain says so; an operator only decides what it left in doubt. */
+export type Event =
+  | 'broadcast'
+  | 'credit'
+  | 'expire'
+  | 'doubt'
+  | 'reorganise'
+  | 'operator_propose'
+  | 'operator_credit'
+  | 'operator_refund'
+  | 'operator_dismiss'
 
 /** The status after an event, or `stale`: the news is overtaken and nothing moves. */
 type Step = X402Status | 'stale'
@@ -29,7 +38,13 @@ const table: Readonly<Record<Event, Row>> = {
   doubt:      on('review_required',   'review_required', 'stale',           'stale',         'stale'),
   // the transfer that was credited is in the chain no more
   reorganise: on('stale',             'stale',           'review_required', 'stale',         'stale'),
-  // nothing is owed, or it was given back
+  // a decision above what one operator may decide: it waits for the second
+  operator_propose: on('stale',       'stale',           'stale',           'review_required', 'stale'),
+  // what arrived is credited for all that; or Credits that were given stay, whatever became of their block
+  operator_credit:  on('stale',       'stale',           'stale',           'credited',      'stale'),
+  // what arrived was sent back
+  operator_refund:  on('stale',       'stale',           'stale',           'failed',        'stale'),
+  // nothing is owed
   operator_dismiss: on('stale',       'stale',           'stale',           'failed',        'stale'),
 }
 

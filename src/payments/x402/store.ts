@@ -14,7 +14,10 @@ export interface Identity {
 
 /** What a move may change besides the status. What was authorized is not among it. */
 type Change = Partial<
-  Pick<Payment, 'tx_hash' | 'log_position' | 'block' | 'grant_id' | 'reason' | 'credited_at' | 'final_at'>
+  Pick<
+    Payment,
+    'tx_hash' | 'log_position' | 'block' | 'grant_id' | 'credit_micro' | 'reason' | 'credited_at' | 'final_at'
+  >
 >
 
 /** The payment of an authorization. */

@@ -62,7 +62,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return
     this.#status = status
     this.#headers = headers
-    if (!this.#options.attempt.stream || status >= 300) return
+    if (status >= 300) return
+    // also where none was asked for: whoever asked reads what it cost, or hangs up
     if (!/^text\/event-stream\b/i.test(headers['content-type'] ?? '')) return
     this.#stream = new PayloadStream(controller, this.#options.name)
     this.#settle({

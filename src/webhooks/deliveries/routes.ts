@@ -1,5 +1,15 @@
 import { type Static, Type } from 'typebox'
-import { Closed, Empty, IdParameter, Integer, integer, Nullable, Time } from '../../http/fields.ts'
+import {
+  Closed,
+  CursorQuery,
+  Empty,
+  IdParameter,
+  Integer,
+  integer,
+  Nullable,
+  readCursor,
+  Time,
+} from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { webhookId } from '../secret.ts'
 import {
@@ -12,8 +22,6 @@ import {
   sendTest,
 } from './service.ts'
 import type { Delivery } from './store.ts'
-
-const LIMIT_DEFAULT = 50
 
 const State = Type.Enum(['pending', 'delivered', 'failed', 'canceled'], {
   description:
@@ -74,28 +82,20 @@ function listRoute(deps: DeliveryDeps): Route {
       endpoint_id: Type.Optional(IdParameter()),
       state: Type.Optional(State),
       event: Type.Optional(Type.String({ maxLength: 100 })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT })),
-      before_id: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-          default: 0,
-          description: 'next_cursor of the page before; 0 is the first page',
-        }),
-      ),
+      ...CursorQuery,
     }),
     replies: {
       200: Closed({ data: Type.Array(DeliveryView), next_cursor: Integer('0 when there are no more') }),
     },
     refuses: [],
-    handle: async ({ caller, query: { limit = LIMIT_DEFAULT, before_id = 0, endpoint_id, state, event } }) => {
+    handle: async ({ caller, query }) => {
+      const { endpoint_id, state, event } = query
       const { deliveries, next } = await listDeliveries(deps, {
         accountId: caller.accountId,
         endpointId: endpoint_id === undefined ? undefined : BigInt(endpoint_id),
         state,
         event,
-        beforeId: before_id === 0 ? undefined : BigInt(before_id),
-        limit,
+        ...readCursor(query),
       })
       return { data: deliveries.map(view), next_cursor: integer(next) }
     },

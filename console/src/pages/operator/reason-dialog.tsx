@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Button, ErrorCard, Field, Notice } from '../../ui/parts.tsx'
@@ -15,8 +15,8 @@ export interface Deed {
   readonly path: string
   /** What is sent besides the reason. */
   readonly body?: Readonly<Record<string, unknown>>
-  /** What is said once it is done. */
-  readonly done: string
+  /** What is said once it is done, or made of the answer. */
+  readonly done: string | ((answer: unknown) => string)
 }
 
 /** Longest reason that the server keeps. */
@@ -42,12 +42,17 @@ export function ReasonDialog({
 }) {
   const queries = useQueryClient()
   const [reason, setReason] = useState('')
+  // a second press may come before the first one is drawn
+  const sent = useRef(false)
   const doing = useMutation({
     mutationFn: () => api(deed.path, { method: 'POST', body: { ...deed.body, reason: reason.trim() } }),
-    onSuccess: () => {
+    onSuccess: (answer) => {
       for (const key of refresh) void queries.invalidateQueries({ queryKey: [key] })
-      onDone(deed.done)
+      onDone(typeof deed.done === 'function' ? deed.done(answer) : deed.done)
       onClose()
+    },
+    onError: () => {
+      sent.current = false
     },
   })
   return (
@@ -56,7 +61,9 @@ export function ReasonDialog({
         className="stack"
         onSubmit={(event) => {
           event.preventDefault()
-          if (ready && !doing.isPending) doing.mutate()
+          if (!ready || sent.current) return
+          sent.current = true
+          doing.mutate()
         }}
       >
         <p>{deed.means}</p>

@@ -1,5 +1,6 @@
 import { heldCall } from '../../../billing/calls/lifecycle.ts'
 import type { Microcredits } from '../../../kernel/money.ts'
+import type { JsonObject } from '../../../providers/provider.ts'
 import type { TaskDeps } from '../deps.ts'
 import { taskIdOf } from '../ids.ts'
 import { costOf, readPrice } from '../price.ts'
@@ -52,6 +53,12 @@ export const evidenceOf = (
   attempt_id: attempt?.id,
 })
 
+/** A task as it is kept from its end on: nobody works by its request any more, so only what its runner remembers of it stays. */
+export const ended = ({ runners }: Pick<TaskDeps, 'runners'>, { id, runner, request }: TaskRow) => ({
+  id,
+  request: runners[runner]?.remember(request as JsonObject) ?? (request as JsonObject),
+})
+
 /** Ends a task, unless it was ended before: the first end counts. Then settles it. */
 export async function conclude(
   deps: TaskDeps,
@@ -68,7 +75,7 @@ export async function conclude(
     if (table[event][task.state] !== end.state) return undefined
     if (attemptId !== undefined)
       await store.moveAttempt(tx, attemptId, ['intended', 'accepted', 'lost'], { state: 'ended', ended: true })
-    return store.decide(tx, taskId, end)
+    return store.decide(tx, ended(deps, task), end)
   })
   if (decided) await settle(deps, decided)
 }

@@ -195,11 +195,12 @@ export interface End {
   readonly error?: { readonly code: string; readonly message: string } | undefined
 }
 
-/** Decides how a locked task ends, before its money is moved. */
-export async function decide(tx: Tx, id: string, end: End): Promise<TaskRow> {
+/** Decides how a locked task ends, before its money is moved. `request`: what is still kept of it. */
+export async function decide(tx: Tx, { id, request }: { id: string; request: object }, end: End): Promise<TaskRow> {
   return tx
     .updateTable('tasks')
     .set({
+      request: JSON.stringify(request),
       end_state: end.state,
       end_micro: end.actualMicro ?? null,
       end_usage: end.usage === undefined ? null : JSON.stringify(end.usage),

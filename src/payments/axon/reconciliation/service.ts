@@ -18,7 +18,7 @@ export interface CoinReport {
 }
 
 /** A comparison older than this proves nothing about now; an unchanged one is kept again before that. */
-const STALE_AFTER_MS = 15 * 60_000
+export const STALE_AFTER_MS = 15 * 60_000
 const KEEP_AGAIN_MS = 5 * 60_000
 
 /**

@@ -85,11 +85,12 @@ async function resolve(
   })
   if (credits) await claims.tell(tx, 'payment.credited', moved, now)
   await recordAction(tx, {
-    actor: { kind: 'operator', name: decision.operator },
+    actor: decision.operator,
     action: `${decision.action}.native_payment`,
     targetId: claim.id,
     after: data,
     reason: decision.reason,
+    requestId: decision.requestId,
   })
   return taken
 }
@@ -116,17 +117,22 @@ async function credited(tx: Tx, claim: claims.Claim, decision: Decision, creditM
   })
 }
 
+/** What arrived is worth at the rate of its block, in microcredits. undefined: nothing did, or no rate was ever sampled. */
+export async function claimWorth(db: Database | Tx, claim: claims.Claim): Promise<bigint | undefined> {
+  if (claim.received_wei === null || claim.block_at === null) return undefined
+  const rate = await store.rateAt(db, claim.block_at)
+  return rate === undefined ? undefined : creditFor(BigInt(claim.received_wei), rate)
+}
+
 /** What is decided over, in microcredits: never more than what arrived is worth at the rate of its block. */
 async function worthOf(tx: Tx, claim: claims.Claim, { action, creditMicro }: Decision): Promise<bigint> {
-  const wei = claim.received_wei === null || claim.block_at === null ? undefined : BigInt(claim.received_wei)
-  if (wei === undefined) {
+  if (claim.received_wei === null || claim.block_at === null) {
     if (action !== 'credit') return 0n
     throw new Fault('order_not_in_review', {
       message: 'The chain does not show this payment deep enough, so there is nothing to credit.',
     })
   }
-  const rate = await store.rateAt(tx, claim.block_at ?? claim.claimed_at)
-  const worth = rate === undefined ? undefined : creditFor(wei, rate)
+  const worth = await claimWorth(tx, claim)
   if (action !== 'credit') return worth ?? 0n
   if (worth === undefined)
     throw new Fault('rate_unavailable', { message: 'No rate was ever sampled, so the payment cannot be valued.' })

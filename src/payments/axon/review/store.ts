@@ -42,8 +42,8 @@ export function events(db: Database, claimId: bigint, limit: number): Promise<Cl
 }
 
 /** The newest proposal of a decision. */
-export function newestProposal(tx: Tx, claimId: bigint): Promise<ClaimEvent | undefined> {
-  return tx
+export function newestProposal(db: Database | Tx, claimId: bigint): Promise<ClaimEvent | undefined> {
+  return db
     .selectFrom('axon_events')
     .selectAll()
     .where('claim_id', '=', claimId)
@@ -54,8 +54,8 @@ export function newestProposal(tx: Tx, claimId: bigint): Promise<ClaimEvent | un
 }
 
 /** The rate to value a payment at: the sample nearest before its block, else the newest there is. */
-export async function rateAt(tx: Tx, blockAt: Date): Promise<bigint | undefined> {
-  const samples = tx.selectFrom('axon_rates').select('rate').orderBy('sampled_at', 'desc').limit(1)
+export async function rateAt(db: Database | Tx, blockAt: Date): Promise<bigint | undefined> {
+  const samples = db.selectFrom('axon_rates').select('rate').orderBy('sampled_at', 'desc').limit(1)
   const row =
     (await samples.where('sampled_at', '<=', blockAt).executeTakeFirst()) ?? (await samples.executeTakeFirst())
   return row && BigInt(row.rate)

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../db/schema.ts'
 
 /** How long a proposal waits for its second operator. */
-const PROPOSAL_LIFETIME_MS = 24 * 3_600_000
+export const PROPOSAL_LIFETIME_MS = 24 * 3_600_000
 
 /** Whether a decision takes effect now, and who proposed it; or until when it waits for its second operator. */
 export type Agreement =

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../db/schema.ts'
+import { type Operator, operatorName } from '../../../identity/audit-log/service.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { dividedRoundingDown, MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
 
@@ -9,8 +10,10 @@ export type Action = 'credit' | 'refund' | 'dismiss'
 export interface Decision {
   readonly action: Action
   readonly reason: string
-  /** Who decides, by name: two of them are two people. */
-  readonly operator: string
+  /** Who decides: two operators are two people. */
+  readonly operator: Operator
+  /** The request that it was decided by, where there is one. */
+  readonly requestId?: string | undefined
   /** How much to credit; without it what arrived is worth at the order's own rate. */
   readonly creditMicro?: bigint
   /** Whom to credit for a transfer without an order. */
@@ -27,9 +30,13 @@ export type Decided =
   | { readonly outcome: 'done'; readonly creditMicro: bigint; readonly takenMicro?: bigint }
   | { readonly outcome: 'proposed'; readonly creditMicro: bigint; readonly until: Date }
 
+/** What an amount that arrived is worth, in microcredits, at a rate of micro units for one Credit. Rounded down. */
+export const receivedWorth = (receivedMicro: bigint, ratePpm: bigint): bigint =>
+  dividedRoundingDown(receivedMicro * MICROCREDITS_PER_CREDIT, ratePpm)
+
 /** What is decided over, in microcredits: never more than what arrived is worth. */
 export function worthOf(receivedMicro: bigint, ratePpm: bigint, { action, creditMicro }: Decision): bigint {
-  const worth = dividedRoundingDown(receivedMicro * MICROCREDITS_PER_CREDIT, ratePpm)
+  const worth = receivedWorth(receivedMicro, ratePpm)
   if (action !== 'credit' || creditMicro === undefined) {
     if (action === 'credit' && worth === 0n)
       throw new Fault('amount_below_minimum', {
@@ -54,4 +61,4 @@ export function termsOf(decision: Decision, value: bigint): JsonObject {
 }
 
 /** The operator, as events, grants and the audit log name them. */
-export const actorOf = ({ operator }: Decision): string => `operator:${operator}`
+export const actorOf = ({ operator }: Decision): string => operatorName(operator)

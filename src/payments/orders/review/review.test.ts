@@ -21,7 +21,7 @@ afterAll(() => database.drop())
 const by = (name: string, action: Decision['action'], change: Partial<Decision> = {}): Decision => ({
   action,
   reason: 'seen with the payer',
-  operator: name,
+  operator: { kind: 'operator', name },
   ...change,
 })
 const refusal = (work: Promise<unknown>) =>

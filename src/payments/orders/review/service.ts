@@ -212,13 +212,19 @@ const keyOf = (transfer: store.Transfer): crediting.Receipt => ({
 })
 
 /** The audit log's row, last in its transaction. */
-function record(tx: Tx, { action, operator, reason }: Decision, targetId: string, after: JsonObject): Promise<void> {
+function record(
+  tx: Tx,
+  { action, operator, reason, requestId }: Decision,
+  targetId: string,
+  after: JsonObject,
+): Promise<void> {
   return recordAction(tx, {
-    actor: { kind: 'operator', name: operator },
+    actor: operator,
     action: `${action}.order`,
     targetId,
     after: { ...after },
     reason,
+    requestId,
   })
 }
 

@@ -91,8 +91,8 @@ export async function resolveTransfer(
 }
 
 /** The newest proposal of a decision on an order, made in the review that is open. */
-export function newestProposal(tx: Tx, order: Order): Promise<Selectable<DB['order_events']> | undefined> {
-  return tx
+export function newestProposal(db: Database | Tx, order: Order): Promise<Selectable<DB['order_events']> | undefined> {
+  return db
     .selectFrom('order_events')
     .selectAll()
     .where('order_id', '=', order.id)

@@ -20,7 +20,7 @@ export interface ReconciliationReport {
 }
 
 /** A comparison older than this proves nothing about now. */
-const STALE_AFTER_MS = 15 * 60_000
+export const STALE_AFTER_MS = 15 * 60_000
 /** Blocks that outgoing transfers are asked for at once. */
 const RANGE = 500n
 

@@ -10,13 +10,17 @@ export interface Place {
 }
 
 /**
- * Gives the Credits of a payment for one transfer, once over all payment rails. `taken`: another purchase has that
+ * Gives the Credits of a payment for one transfer, once over all payment rails; those that it asked for unless told otherwise. `taken`: another purchase has that
  * transfer, and `by` names it; nothing is given then.
  */
 export async function grantForTransfer(
   tx: Tx,
   payment: Payment,
   { txHash, position }: Place,
+  { creditMicro, reason }: { readonly creditMicro: bigint; readonly reason: string } = {
+    creditMicro: payment.credit_micro,
+    reason: 'x402 payment',
+  },
 ): Promise<{
   readonly outcome: 'granted' | 'repeated' | 'taken' | 'paid_before'
   readonly grantId: bigint
@@ -28,7 +32,7 @@ export async function grantForTransfer(
     taken_by: string | null
   }>`
     select outcome, grant_id, taken_by from ledger_grant_receipt(${payment.chain_id}, ${txHash}, ${position},
-      'x402', ${String(payment.id)}, ${payment.account_id}, ${payment.credit_micro}, 'x402 payment')`.execute(tx)
+      'x402', ${String(payment.id)}, ${payment.account_id}, ${creditMicro}, ${reason})`.execute(tx)
   const row = rows[0]
   assert(row, 'the ledger answered nothing to a receipt')
   return { outcome: row.outcome, grantId: row.grant_id, by: row.taken_by }

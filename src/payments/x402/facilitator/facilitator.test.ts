@@ -7,7 +7,7 @@ import { eventually, type Proof, proofOf } from '../../../../test/x402-proofs.ts
 
 /** What a facilitator does when it is asked to verify and to settle. */
 interface Behaviour {
-  readonly verify: 'valid' | 'invalid' | 'not json' | 'http 500'
+  readonly verify: 'valid' | 'invalid' | 'not json' | 'http 500' | 'hangs' | 'hangs in the body'
   readonly settles: boolean
   readonly says: 'the truth' | 'failed' | 'http 500' | 'nothing' | { readonly transaction: string }
 }
@@ -21,7 +21,9 @@ const facilitator = createServer((request, response) => void answer(request, res
 beforeAll(async () => {
   await listen(0)
   const { port } = facilitator.address() as AddressInfo
-  setting = await openTopUps({ x402: { facilitator: { url: `http://127.0.0.1:${port}/x402/` } } })
+  const url = `http://127.0.0.1:${port}/x402/`
+  // as long as can be said: where it hangs, no test could wait for that
+  setting = await openTopUps({ x402: { facilitator: { url, verify_timeout_ms: 2_000, settle_timeout_ms: 120_000 } } })
 })
 beforeEach(() => {
   behaviour = HONEST
@@ -48,6 +50,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   if (path === '/x402/verify') {
     if (behaviour.verify === 'not json') return void response.writeHead(200).end('<html>')
     if (behaviour.verify === 'http 500') return void response.writeHead(500).end()
+    if (behaviour.verify === 'hangs') return
+    if (behaviour.verify === 'hangs in the body')
+      return void response.writeHead(200, { 'content-type': 'application/json' }).write('{"isValid": true')
     return void json(200, { isValid: behaviour.verify === 'valid' })
   }
   const transaction = behaviour.settles ? await carryOut(paymentPayload) : ''
@@ -71,14 +76,16 @@ function carryOut({ payload }: Proof['payload']): Promise<string> {
   return setting.carryOut(proofOf(setting.chain, 2, authorization, payload.signature))
 }
 
+const handedOver = ({ authorization }: Proof) =>
+  eventually(async () => {
+    const rows = `select from x402_payments where nonce = $1 and status = 'pending'`
+    return (await setting.database.sql(rows, [authorization.nonce])).length > 0
+  }, 'the payment is handed over')
+
 /** Sends a proof and, once it is handed over, lets the time of the request pass. */
 async function lapsed(proof: Proof) {
   const answer = setting.topUp({ amount: proof.authorization.value, headers: proof.headers })
-  const handedOver = `select from x402_payments where nonce = $1 and status = 'pending'`
-  await eventually(
-    async () => (await setting.database.sql(handedOver, [proof.authorization.nonce])).length > 0,
-    'the payment is handed over',
-  )
+  await handedOver(proof)
   setting.advance(16_000)
   return answer
 }
@@ -121,7 +128,27 @@ test.each(['failed', 'http 500', 'nothing'] as const)(
   },
 )
 
-test.each(['not json', 'http 500', 'invalid', 'down'] as const)(
+test('38 a facilitator that hangs in /settle and sends nothing keeps no other payment waiting; the same proof is credited once it heals', async () => {
+  behaviour = { verify: 'valid', settles: false, says: 'nothing' }
+  const [stuck, other] = [await setting.wallet(), await setting.wallet()]
+  const proof = await setting.sign({ wallet: stuck })
+  const asks = setting.topUp({ amount: 1_000_000n, headers: proof.headers })
+  const settles = () => asked.filter(({ path }) => path === '/x402/settle').length
+  const before = settles()
+  await eventually(() => settles() > before, 'the facilitator hangs')
+  await handedOver(proof)
+  behaviour = HONEST
+  // for two minutes nothing comes of the one that hangs
+  expect((await setting.pay({ wallet: other })).status).toBe(200)
+  setting.advance(16_000)
+  const { status, json } = await asks
+  expect([status, json.status, json.retry_action]).toEqual([202, 'pending', 'poll'])
+  expect((await setting.settled({ amount: 1_000_000n, headers: proof.headers })).status).toBe(200)
+  expect(await setting.transfers(stuck)).toHaveLength(1)
+  expect(await setting.credits(stuck)).toEqual({ grants: 1, micro: 1_000_000n })
+})
+
+test.each(['not json', 'http 500', 'invalid', 'down', 'hangs', 'hangs in the body'] as const)(
   '39 a facilitator that is %j before anything is sent makes a 503, and the same proof works when it heals',
   async (how) => {
     const { port } = facilitator.address() as AddressInfo

@@ -10,10 +10,10 @@ export interface FacilitatorDeps {
   /** Without a trailing slash. */
   readonly url: string
   readonly apiKey: string | undefined
+  /** After which it is hung up on. */
+  readonly limits: { readonly verifyMs: number; readonly settleMs: number }
 }
 
-const VERIFY_TIMEOUT_MS = 5_000
-const SETTLE_TIMEOUT_MS = 20_000
 /** A payment that is still not in the chain is handed over again after this; one that was refused is offered again sooner. */
 const AGAIN_AFTER_MS = { handedOver: 10_000, refused: 1_000 } as const
 const ANSWER_MAX = 64 * 1024
@@ -44,7 +44,7 @@ export function openFacilitator(deps: FacilitatorDeps): Settler<undefined> {
         return false
       }
       const body = JSON.stringify(requestOf(deps.settings, payment))
-      const verified = await ask(deps, 'verify', body, VERIFY_TIMEOUT_MS)
+      const verified = await ask(deps, 'verify', body, deps.limits.verifyMs)
       if (verified?.isValid !== true) {
         const does = verified === undefined ? 'does not answer' : 'refuses this one'
         const refusal = new NotSent(`The facilitator that settles payments ${does}.`)
@@ -52,13 +52,14 @@ export function openFacilitator(deps: FacilitatorDeps): Settler<undefined> {
         throw refusal
       }
       remember(payment.id, undefined)
-      await ask(deps, 'settle', body, SETTLE_TIMEOUT_MS)
+      // its word is not looked at, so nobody waits for it: one that hangs keeps no other payment waiting
+      void ask(deps, 'settle', body, deps.limits.settleMs)
       return true
     },
   }
 }
 
-/** The answer as an object; undefined when there is none, or none that is JSON with a good status. */
+/** The answer as an object; undefined when there is none, or none that is JSON with a good status. Never rejects. */
 async function ask(
   { url, apiKey }: FacilitatorDeps,
   what: 'verify' | 'settle',

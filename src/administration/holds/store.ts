@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Database } from '../../db/database.ts'
+import type { Database, Tx } from '../../db/database.ts'
 import type { CallOutcome, HoldFlag, Json, ResolutionKind } from '../../db/schema.ts'
 
 /** A hold with what is known of its end. A hold that was flagged twice shows `shortfall`, which came last. */
@@ -48,17 +48,32 @@ const joins = sql`
   left join hold_resolutions r on r.hold_id = h.id
   left join processes p on p.id = h.process_id`
 
-/** Open holds that wait for somebody, oldest first, at most `limit`. */
-export async function waiting(
-  db: Database,
-  wanted: { accountId: bigint | undefined; limit: number },
-): Promise<HoldRow[]> {
-  const ofAccount = wanted.accountId === undefined ? sql`` : sql`and h.actor_account_id = ${wanted.accountId}`
+/** Which waiting holds to read. */
+export interface Waiting {
+  readonly accountId?: bigint | undefined
+  readonly flag?: HoldFlag | undefined
+  /** The hold after which the page begins. */
+  readonly after?: bigint | undefined
+  readonly limit: number
+}
+
+/** Open holds that wait for somebody, longest first, at most `limit`. */
+export async function waiting(db: Database, wanted: Waiting): Promise<HoldRow[]> {
+  const { accountId, flag, after, limit } = wanted
+  const ofAccount = accountId === undefined ? sql`` : sql`and h.actor_account_id = ${accountId}`
+  const flagged = flag === undefined ? sql`` : sql`and f.flag = ${flag}`
+  const later =
+    after === undefined
+      ? sql``
+      : sql`and s.id > coalesce((select id from settlements where hold_id = ${after}), ${LAST}::bigint)`
   const { rows } = await sql<HoldRow>`
     select ${columns} from settlements s join holds h on h.id = s.hold_id ${joins}
-    where r.hold_id is null ${ofAccount} order by s.id limit ${wanted.limit}`.execute(db)
+    where r.hold_id is null ${ofAccount} ${flagged} ${later} order by s.id limit ${limit}`.execute(db)
   return rows
 }
+
+/** After the last settlement there can be: an unknown cursor ends the list. */
+const LAST = 9_223_372_036_854_775_807n
 
 /** How many open holds wait for somebody, by why, and since when the oldest does. */
 export async function countWaiting(
@@ -77,8 +92,16 @@ export async function countWaiting(
   return rows
 }
 
+/** Keeps everything of the family of a hold as it is until the transaction ends. Does nothing where there is no such hold. */
+export async function lockFamily(tx: Tx, holdId: bigint): Promise<void> {
+  await sql`select ledger_lock_families(array[actor_account_id]) from holds where id = ${holdId}`.execute(tx)
+}
+
 /** The hold with this id, or of the request with this id. */
-export async function find(db: Database, by: { id: bigint } | { requestId: string }): Promise<HoldRow | undefined> {
+export async function find(
+  db: Database | Tx,
+  by: { id: bigint } | { requestId: string },
+): Promise<HoldRow | undefined> {
   const condition = 'id' in by ? sql`h.id = ${by.id}` : sql`h.request_id = ${by.requestId}`
   const { rows } = await sql<HoldRow>`select ${columns} from holds h ${joins} where ${condition}`.execute(db)
   return rows[0]

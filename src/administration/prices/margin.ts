@@ -1,4 +1,4 @@
-import type { Price } from '../config/models.ts'
+import type { Price } from '../../config/models.ts'
 
 /** What is left of a price after the provider's, in percent of the price; undefined where the price is 0 and the cost is too. */
 export interface Margin {
@@ -14,6 +14,20 @@ export function marginOf(price: Price): Margin | undefined {
     output: inPercent(price.outputMicroPerM, price.cost.outputMicroPerM),
   }
 }
+
+/** What a unit of something is sold for, and what the provider takes for it: undefined where that is not configured. */
+interface UnitPrice {
+  readonly unitMicro: bigint
+  readonly unitCostMicro: bigint | undefined
+}
+
+/** What is left of a unit's price, in percent of it; undefined where the cost is not configured, or both are 0. */
+export const marginOfUnit = ({ unitMicro, unitCostMicro }: UnitPrice): number | undefined =>
+  unitCostMicro === undefined ? undefined : inPercent(unitMicro, unitCostMicro)
+
+/** True when a unit costs more than it brings. */
+export const isUnitLoss = ({ unitMicro, unitCostMicro }: UnitPrice): boolean =>
+  unitCostMicro !== undefined && unitCostMicro > unitMicro
 
 /** True when a kind of token costs more than it brings. */
 export function isLoss(price: Price): boolean {
