@@ -210,7 +210,7 @@ export function ordersFixture(database: TestDatabase) {
     /** An account with a linked wallet of its own. */
     async payer(): Promise<bigint> {
       walletCount += 1
-      const address = `0x${walletCount.toString(16).padStart(40, 'a')}`
+      const address = `0xaa${walletCount.toString(16).padStart(38, '0')}`
       const id = await make.account('agent', {
         walletAddress: address,
         label: `payer ${walletCount}`,

@@ -185,6 +185,11 @@ test('too few Credits are refused with 402, the numbers, and where to pay the di
   expect(await buckets()).toEqual([{ posted: 1000, held: 300 }])
 })
 
+test('a refusal speaks of calls in flight only where there are some', async () => {
+  const refused = await open(1001).catch((error: unknown) => error as Fault)
+  expect((refused as Fault).message).toMatch(/0\.001 are available\. Top up/)
+})
+
 test("a key's budget is refused with 402 and the limit that binds", async () => {
   const spent = await open(400, { key: keys.budgeted })
   await spent.capture({ actualMicro: microcredits(100), outcome: 'success', usage: null })

@@ -65,6 +65,26 @@ test('a call can be read with its usage, its price and every microcredit that it
   })
 })
 
+test('a call that no key made has none', async () => {
+  const { accountId } = await customer()
+  const id = 70_000n
+  await make.apply({
+    operation: 'reserve',
+    id,
+    request_id: `req_${id}`,
+    actor_account_id: accountId,
+    credential_kind: 'operator',
+    credential_id: 1,
+    wanted_micro: 10,
+    minimum_micro: 10,
+    category: 'chat',
+    subject: 'demo',
+    process_id: 1,
+    detail: null,
+  })
+  expect(await read(session(accountId), id)).toMatchObject({ call_id: Number(id), key_id: null })
+})
+
 test('each way that a call can stand has its own words, and only a failed and charged one is refundable', async () => {
   const key = await customer()
   const failed = (await make.hold(key, 10n)).id
