@@ -49,7 +49,10 @@ test('a new version is called by who names none, and the old one answers as befo
   const { outcome, lines } = await app.reload(withVersions({ v1: [first], v2: [second] }))
   expect([outcome, lines]).toEqual([
     'applied',
-    ['~ capability tools: default_version "v1" -> "v2"', '~ capability tools: new version v2 (echo)'],
+    [
+      '~ capability tools: default_version "v1" -> "v2"',
+      '~ capability tools: new version v2 (echo 900 for each call; microcredits)',
+    ],
   ])
   expect(charged(await run())).toEqual(['v2', 900])
   expect(charged(await run('v1'))).toEqual(['v1', 500])
