@@ -1,9 +1,11 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { ProgramSurroundings } from './app/surroundings.ts'
 import { clientCommands, isClientCommand } from './client-program/commands.ts'
 import { readTextFile } from './config/read-file.ts'
@@ -12,6 +14,10 @@ import { systemRandom } from './kernel/random.ts'
 import { type AddCommands, runProgram } from './operator/program.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
+
+// what was compiled at the last start is not compiled again: a command is there in half the time. In our own folder, since
+// what lies there is run; where that cannot be written to, nothing is kept
+enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url)))
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 

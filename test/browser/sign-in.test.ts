@@ -49,9 +49,11 @@ test('two tabs that need a new token at once make one refresh, and signing out i
   await Promise.all(tabs.map((tab) => tab.goto('/console/keys')))
   await Promise.all(tabs.map((tab) => tab.getByRole('heading', { name: 'API keys' }).waitFor()))
   expect(visitor.requests.filter((request) => request === 'POST /v1/auth/refresh')).toHaveLength(1)
+  expect(visitor.complaints).toEqual([])
   await tabs[0]?.getByRole('button', { name: 'Sign out' }).click()
   for (const tab of tabs) await tab.getByRole('heading', { name: 'Sign in to Farebox' }).waitFor()
-  expect(visitor.complaints).toEqual([])
+  // what another tab had asked for just then is refused, which the browser itself says
+  expect(visitor.complaints.filter((complaint) => !complaint.includes('status of 401'))).toEqual([])
 })
 
 test.each(['light', 'dark'] as const)(
