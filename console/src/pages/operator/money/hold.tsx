@@ -20,7 +20,7 @@ import {
 import { Answer } from '../../../ui/query.tsx'
 import { AdminsOnly } from '../admins-only.tsx'
 import { Said } from '../reason-dialog.tsx'
-import { holdStates } from './holds.tsx'
+import { holdStates, whyOf } from './holds.tsx'
 import { operatorName } from './operator-name.ts'
 import { ResolveDialog } from './resolve-dialog.tsx'
 import '../operator.css'
@@ -149,7 +149,7 @@ function Facts({ hold }: { hold: Hold }) {
         <dt>By process</dt>
         <dd>{hold.process ?? <span className="quiet">–</span>}</dd>
         <dt>Why</dt>
-        <dd>{hold.why ?? <span className="quiet">–</span>}</dd>
+        <dd>{whyOf(hold) ?? <span className="quiet">–</span>}</dd>
         {Object.entries(hold.evidence).map(([name, value]) => (
           <div key={name} className="contents">
             <dt>{inWords(name)}</dt>

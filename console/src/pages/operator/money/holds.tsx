@@ -18,6 +18,10 @@ export const holdStates = {
   voided: { words: 'Nothing charged', tone: 'neutral' },
 } as const
 
+/** Why a hold waits, for people. Of one above its hold the numbers stand beside it, in Credits. */
+export const whyOf = ({ state, why }: Pick<Hold, 'state' | 'why'>): string | null =>
+  state === 'shortfall' ? 'It cost more than was held, and its payers had no more.' : why
+
 /** Credits that calls set aside and that nobody ended. */
 export const OperatorHolds = () => (
   <AdminsOnly>
@@ -135,7 +139,7 @@ function Rows({ rows }: { rows: readonly Hold[] }) {
               <Credits micro={row.actual_micro} />
             )}
           </td>
-          <td>{row.why}</td>
+          <td>{whyOf(row)}</td>
         </tr>
       ))}
     </Table>
