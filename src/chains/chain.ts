@@ -110,7 +110,7 @@ export class NodeUnavailable extends Error {
   override name = 'NodeUnavailable'
 }
 
-/** The node does not give so many blocks or logs at once: ask for less. */
+/** The node does not give so many blocks or logs at once, or none that lie so far back: ask for less. */
 export class RangeRefused extends Error {
   override name = 'RangeRefused'
 }

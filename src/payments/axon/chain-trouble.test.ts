@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type AxonServer, type AxonSetting, COIN, openAxonSetting, USD } from '../../../test/axon-setting.ts'
-import { type LyingNode, lyingNode } from '../../../test/lying-node.ts'
+import { type LyingNode, lyingNode, RpcError } from '../../../test/lying-node.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import { coinReport } from './reconciliation/service.ts'
 
@@ -218,6 +218,24 @@ describe('a node', () => {
     const healed = await setting.server({ urls: [setting.chain.rpcUrl, node.url] })
     expect(await redeem(hash, healed)).toEqual([200, 'completed', undefined])
     expect((await healed.send(accountId, 'POST', 'quote', { credit_usd: '2' })).status).toBe(200)
+  })
+
+  test('that has forgotten what was held at a block is asked at a later one, and that is no trouble', async () => {
+    const { rows } = await setting.database.pool.query('select max(block) as newest from axon_reconciliations')
+    await setting.mine(3)
+    node.lie = async ({ method, params }, honest) => {
+      if (method === 'eth_getBalance')
+        throw new RpcError(-32_602, 'BlockOutOfRangeError: block height is 20 but requested was 18')
+      return honest(method, ...params)
+    }
+    await honestAndIt.rounds.once()
+    expect(setting.troubles).toEqual([])
+    node.lie = undefined
+    await setting.mine(3)
+    await honestAndIt.rounds.once()
+    expect((await coinReport(setting.database.db, new Date()))?.ok).toBe(true)
+    const after = await setting.database.pool.query('select max(block) as newest from axon_reconciliations')
+    expect(after.rows[0].newest).toBeGreaterThanOrEqual(rows[0].newest ?? 0n)
   })
 
   test('on another chain keeps quotes from being made', async () => {

@@ -1,4 +1,4 @@
-import { askAgreed } from '../../../chains/chain.ts'
+import { askAgreed, RangeRefused } from '../../../chains/chain.ts'
 import type { Database } from '../../../db/database.ts'
 import type { Coin } from '../settings.ts'
 import * as store from './store.ts'
@@ -29,15 +29,23 @@ export async function reconcileCoin(db: Database, { chain, config }: Coin, block
   const [chainId, address] = [BigInt(config.chainId), config.payToAddress]
   const last = await store.newest(db, chainId, address)
   if (last && last.block >= block) return
-  const [balance, sentCount] = await askAgreed(chain, `what ${address} holds`, (node) =>
+  const held = await askAgreed(chain, `what ${address} holds`, (node) =>
     Promise.all([node.nativeBalance(address, block), node.sentCount(address, block)] as const),
-  )
+  ).catch(undefinedIfForgotten)
+  if (!held) return
+  const [balance, sentCount] = held
   const base = last && last.sent_count === sentCount ? await store.byId(db, last.base_id ?? last.id) : undefined
   const credited = base ? await store.creditedWei(db, { chainId, address, from: base.block + 1n, to: block }) : 0n
   const received = base ? balance - BigInt(base.balance) : 0n
   const unchanged = last && base && BigInt(last.received) === received && BigInt(last.credited) === credited
   if (unchanged && now.getTime() - last.at.getTime() < KEEP_AGAIN_MS) return
   await store.insert(db, { chainId, address, block, balance, sentCount, baseId: base?.id ?? null, received, credited })
+}
+
+/** A node may have forgotten what was held at that block, as a chain on a laptop does when it starts again: a later block will do. */
+function undefinedIfForgotten(error: unknown): undefined {
+  if (error instanceof RangeRefused) return undefined
+  throw error
 }
 
 /** The newest comparison, judged at `now`: for metrics, the command and /readyz. undefined: nothing was compared yet. */
