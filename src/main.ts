@@ -15,10 +15,6 @@ import { type AddCommands, runProgram } from './operator/program.ts'
 
 /** The only file that reads the process's environment and arguments, and handles its signals. */
 
-// what was compiled at the last start is not compiled again: a command is there in half the time. In our own folder, since
-// what lies there is run; where that cannot be written to, nothing is kept
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url)))
-
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
 /** True while a process with this id runs on this host, ours to signal or not. */
@@ -89,8 +85,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 /** The operator's commands, with all of the server behind them: read only when one of them may be meant. */
 async function operatorSide(): Promise<AddCommands[]> {
-  const [{ startDevelopment }, { servingCommands }, { operatorCommands }] = await Promise.all([
-    import('./development/start.ts'),
+  const [{ servingCommands }, { operatorCommands }] = await Promise.all([
     import('./operator/serving.ts'),
     import('./operator/commands.ts'),
   ])
@@ -99,7 +94,8 @@ async function operatorSide(): Promise<AddCommands[]> {
     program
       .command('dev')
       .description('start the development economy: PostgreSQL, an owner, an Agent and the server')
-      .action(() => startDevelopment(around))
+      // with an identity provider and a chain of its own: no server for production has them in its memory
+      .action(async () => (await import('./development/start.ts')).startDevelopment(around))
   }
   return [developmentCommands, servingCommands, ...operatorCommands({ readLine, interactive: process.stdin.isTTY })]
 }
@@ -123,6 +119,10 @@ const surroundings: ProgramSurroundings = {
 }
 
 const typed = process.argv.slice(2)
+// What was compiled for the last command is not compiled again: it is there in two thirds of the time. In our own folder,
+// since what lies there is run; where that cannot be written to, nothing is kept. A server would pay for it with memory.
+if (typed[0] !== 'serve' && typed[0] !== 'dev')
+  enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compile', import.meta.url)))
 process.exitCode = await runProgram(typed, surroundings, [
   ...(isClientCommand(typed[0]) ? [] : await operatorSide()),
   clientCommands({

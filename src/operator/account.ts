@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { getAddress, isAddress } from 'viem'
+import { getAddress, isAddress } from 'viem/utils'
 import { showAccount } from '../administration/accounts/show.ts'
 import type { BucketRow } from '../administration/accounts/store.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'

@@ -1,4 +1,5 @@
-import { encodeFunctionData, type Hex, hashDomain, type PrivateKeyAccount, recoverTypedDataAddress } from 'viem'
+import type { Hex, PrivateKeyAccount } from 'viem'
+import { encodeFunctionData, hashStruct, recoverTypedDataAddress } from 'viem/utils'
 
 /** A token transfer that its payer signed and anybody may send (EIP-3009). Addresses and nonce lower case, times Unix seconds. */
 export interface Authorization {
@@ -93,8 +94,9 @@ export function transferCall(authorization: Authorization, signature: string): H
 
 /** What a token's DOMAIN_SEPARATOR must be for signatures of this domain. */
 export function domainSeparator(domain: SigningDomain): string {
-  return hashDomain({
-    domain: { ...typedDomain(domain), chainId: BigInt(domain.chainId) },
+  return hashStruct({
+    data: { ...typedDomain(domain), chainId: BigInt(domain.chainId) },
+    primaryType: 'EIP712Domain',
     types: {
       EIP712Domain: [
         { name: 'name', type: 'string' },

@@ -1,5 +1,6 @@
-import { type Hex, keccak256 } from 'viem'
+import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { keccak256 } from 'viem/utils'
 
 /** The account that sends other people's authorizations and pays their gas. Its key stays inside. */
 export interface Relayer {
