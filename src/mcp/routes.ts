@@ -1,4 +1,3 @@
-import { toWebRequest } from '@modelcontextprotocol/node'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Closed } from '../http/fields.ts'
@@ -6,7 +5,7 @@ import { type Route, route } from '../http/route.ts'
 import { Fault } from '../kernel/errors.ts'
 import { accountTools } from './account-tools.ts'
 import { type OperationTool, toolOfOperation } from './operation-tools.ts'
-import { createTools, type McpServerDeps } from './server.ts'
+import type { McpServerDeps } from './server.ts'
 
 /** What the endpoint of the tools needs from outside. */
 export interface McpDeps extends Omit<McpServerDeps, 'tools'> {
@@ -23,7 +22,10 @@ const METADATA_PATH = '/.well-known/oauth-protected-resource'
 /** POST /mcp: the Model Context Protocol, for Agents that call tools instead of an API; and what it says of its credentials. */
 export function mcpRoutes(deps: McpDeps): Route[] {
   const own = accountTools(deps.publicUrl)
-  const handler = createTools({ ...deps, tools: () => [...deps.operations().map(toolOfOperation), ...own] })
+  const tools = () => [...deps.operations().map(toolOfOperation), ...own]
+  // the library of the protocol is large: only a server whose tools are called has it in its memory
+  let opened: Promise<ReturnType<typeof import('./server.ts').createTools>> | undefined
+  const handlerOf = () => (opened ??= import('./server.ts').then(({ createTools }) => createTools({ ...deps, tools })))
   return [
     route({
       method: 'POST',
@@ -43,11 +45,8 @@ export function mcpRoutes(deps: McpDeps): Route[] {
       handle: async ({ request, reply, body }) => {
         refuseStrangers(request, deps)
         const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? ''
-        const answer = await handler.fetch(await webRequestOf(request, body), {
-          parsedBody: body,
-          authInfo: { token, clientId: '', scopes: [] },
-        })
-        return passOn(reply, answer)
+        const handler = await handlerOf()
+        return passOn(reply, await handler(request.raw, body, { token, clientId: '', scopes: [] }))
       },
     }),
     metadataRoute(deps, '', 'The API: which credentials it takes (RFC 9728).'),
@@ -87,10 +86,6 @@ const metadataRoute = ({ publicUrl }: McpDeps, resourcePath: '' | typeof MCP_PAT
       }
     },
   })
-
-/** A request that was parsed has a method and headers, which the types of Node leave open. */
-const webRequestOf = (request: FastifyRequest, body: unknown): Promise<Request> =>
-  toWebRequest(request.raw as Parameters<typeof toWebRequest>[0], body)
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
