@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -27,6 +27,15 @@ const ARGUMENTS = [
   '--disable-sync',
   '--font-render-hinting=none',
 ]
+
+/** The packed browser's own list names folders of the machine it is packed for: without one font it dies at the first page. */
+const FONTS = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
+<fontconfig>
+  <dir prefix="relative">fonts</dir>
+  <cachedir prefix="relative">cache</cachedir>
+</fontconfig>
+`
 
 /** Starts a headless Chromium for whoever connects to it: the one of node_modules, with its own libraries where the system has none; else an installed one. */
 export async function startChromium(): Promise<BrowserServer> {
@@ -64,6 +73,7 @@ async function extracted(): Promise<string> {
     env: environment,
     timeout: EXTRACT_TIMEOUT_MS,
   })
+  await writeFile(join(partial, 'fonts', 'fonts.conf'), FONTS)
   await rename(partial, cache).catch(() => rm(partial, { recursive: true, force: true }))
   return cache
 }

@@ -38,20 +38,7 @@ export function Orders() {
             ) : (
               <Table
                 caption="Orders"
-                head={
-                  <>
-                    <th scope="col">Made</th>
-                    <th scope="col">State</th>
-                    <th scope="col">Credited to</th>
-                    <th scope="col" className="number">
-                      Payment
-                    </th>
-                    <th scope="col" className="number">
-                      Credits
-                    </th>
-                    <th scope="col">Order</th>
-                  </>
-                }
+                columns={['Made', 'State', 'Credited to', { number: 'Payment' }, { number: 'Credits' }, 'Order']}
               >
                 {data.map((order) => (
                   <tr key={order.id}>

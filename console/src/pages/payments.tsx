@@ -52,20 +52,7 @@ export function Payments() {
           {(payments) => (
             <Table
               caption="x402 payments"
-              head={
-                <>
-                  <th scope="col">Time</th>
-                  <th scope="col">State</th>
-                  <th scope="col" className="number">
-                    Paid
-                  </th>
-                  <th scope="col" className="number">
-                    Added
-                  </th>
-                  <th scope="col">From</th>
-                  <th scope="col">Transaction</th>
-                </>
-              }
+              columns={['Time', 'State', { number: 'Paid' }, { number: 'Added' }, 'From', 'Transaction']}
             >
               {payments.map((payment) => (
                 <tr key={payment.payment_id}>

@@ -50,21 +50,7 @@ export function Requests() {
           {(calls) => (
             <Table
               caption="Calls"
-              head={
-                <>
-                  <th scope="col">Time</th>
-                  <th scope="col">Model</th>
-                  <th scope="col">State</th>
-                  <th scope="col" className="number">
-                    Tokens
-                  </th>
-                  <th scope="col" className="number">
-                    Charged
-                  </th>
-                  <th scope="col">Account</th>
-                  <th scope="col">Request</th>
-                </>
-              }
+              columns={['Time', 'Model', 'State', { number: 'Tokens' }, { number: 'Charged' }, 'Account', 'Request']}
             >
               {calls.map((call) => (
                 <CallRow key={call.call_id} call={call} onRefund={() => setRefunding(call)} />

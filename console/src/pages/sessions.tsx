@@ -35,18 +35,7 @@ export function Sessions() {
         {end.error ? <ErrorCard error={end.error} /> : null}
         <List list={list} empty={<Empty title="Only this session" />}>
           {(rows) => (
-            <Table
-              caption="Sessions"
-              head={
-                <>
-                  <th scope="col">Device</th>
-                  <th scope="col">Last used</th>
-                  <th scope="col">Signed in</th>
-                  <th scope="col">Ends</th>
-                  <th scope="col">Actions</th>
-                </>
-              }
-            >
+            <Table caption="Sessions" columns={['Device', 'Last used', 'Signed in', 'Ends', 'Actions']}>
               {rows.map((row) => (
                 <tr key={row.id}>
                   <td>

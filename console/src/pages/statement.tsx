@@ -102,22 +102,7 @@ function Sums({ opening, closing }: { opening: number; closing: number }) {
 
 function Movements({ rows }: { rows: readonly Movement[] }) {
   return (
-    <Table
-      caption="Movements"
-      head={
-        <>
-          <th scope="col">Time</th>
-          <th scope="col">What</th>
-          <th scope="col">Bucket</th>
-          <th scope="col" className="number">
-            Amount
-          </th>
-          <th scope="col" className="number">
-            Balance after
-          </th>
-        </>
-      }
-    >
+    <Table caption="Movements" columns={['Time', 'What', 'Bucket', { number: 'Amount' }, { number: 'Balance after' }]}>
       {rows.map((row) => (
         <tr key={row.id}>
           <td>

@@ -149,16 +149,7 @@ function Totals({ data, group }: { data: Usage; group: Group }) {
     <Card title="Totals">
       <Table
         caption="Totals of the range"
-        head={
-          <>
-            <th scope="col">{groups[group].words}</th>
-            {Object.values(metrics).map(({ words }) => (
-              <th scope="col" className="number" key={words}>
-                {words}
-              </th>
-            ))}
-          </>
-        }
+        columns={[groups[group].words, ...Object.values(metrics).map(({ words }) => ({ number: words }))]}
         foot={
           <tr>
             <th scope="row">All</th>

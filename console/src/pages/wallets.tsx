@@ -59,16 +59,7 @@ export function OwnerWallets() {
                 </Button>
               </Empty>
             ) : (
-              <Table
-                caption="Wallets"
-                head={
-                  <>
-                    <th scope="col">Address</th>
-                    <th scope="col">Linked</th>
-                    <th scope="col">Actions</th>
-                  </>
-                }
-              >
+              <Table caption="Wallets" columns={['Address', 'Linked', 'Actions']}>
                 {data.map((wallet) => (
                   <tr key={wallet.wallet_address}>
                     <td>

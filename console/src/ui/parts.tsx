@@ -234,15 +234,27 @@ export function Field({
   )
 }
 
+/** The head of a column: its words, and whether it holds figures, which stand to the right. */
+export type Column = string | { readonly number: string }
+
+const headOf = (column: Column) => {
+  const words = typeof column === 'string' ? column : column.number
+  return (
+    <th key={words} scope="col" className={typeof column === 'string' ? undefined : 'number'}>
+      {words}
+    </th>
+  )
+}
+
 /** A table that scrolls sideways where it does not fit. */
 export function Table({
   caption,
-  head,
+  columns,
   children,
   foot,
 }: {
   caption: string
-  head: ReactNode
+  columns: readonly Column[]
   children: ReactNode
   foot?: ReactNode
 }) {
@@ -252,7 +264,7 @@ export function Table({
       <table>
         <caption className="visually-hidden">{caption}</caption>
         <thead>
-          <tr>{head}</tr>
+          <tr>{columns.map(headOf)}</tr>
         </thead>
         <tbody>{children}</tbody>
         {foot ? <tfoot>{foot}</tfoot> : null}

@@ -137,18 +137,7 @@ function Buckets({ data }: { data: Balance }) {
     <Card title="What you have, in the order of use">
       <Table
         caption="Buckets in the order of use"
-        head={
-          <>
-            <th scope="col">Kind</th>
-            <th scope="col">Ends</th>
-            <th scope="col" className="number">
-              Held
-            </th>
-            <th scope="col" className="number">
-              Available
-            </th>
-          </>
-        }
+        columns={['Kind', 'Ends', { number: 'Held' }, { number: 'Available' }]}
       >
         {data.buckets.map((bucket) => (
           <tr key={`${bucket.kind} ${bucket.expires_at}`}>

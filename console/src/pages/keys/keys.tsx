@@ -99,20 +99,16 @@ function KeyTable({ keys, onRevoke }: { keys: readonly Key[]; onRevoke?: (key: K
   return (
     <Table
       caption="API keys"
-      head={
-        <>
-          <th scope="col">Name</th>
-          <th scope="col">Key</th>
-          <th scope="col">Last used</th>
-          <th scope="col">Created</th>
-          <th scope="col">Ends</th>
-          <th scope="col" className="number">
-            Spent in 30 days
-          </th>
-          <th scope="col">Budget</th>
-          {onRevoke ? <th scope="col">Actions</th> : null}
-        </>
-      }
+      columns={[
+        'Name',
+        'Key',
+        'Last used',
+        'Created',
+        'Ends',
+        { number: 'Spent in 30 days' },
+        'Budget',
+        ...(onRevoke ? ['Actions'] : []),
+      ]}
     >
       {keys.map((key) => (
         <tr key={key.id}>

@@ -121,19 +121,7 @@ function Typed({
 
 function Entries({ rows, onShow }: { rows: readonly Entry[]; onShow: (entry: Entry) => void }) {
   return (
-    <Table
-      caption="Audit log"
-      head={
-        <>
-          <th scope="col">When</th>
-          <th scope="col">Who</th>
-          <th scope="col">What</th>
-          <th scope="col">To what</th>
-          <th scope="col">Reason</th>
-          <th scope="col">Entry</th>
-        </>
-      }
-    >
+    <Table caption="Audit log" columns={['When', 'Who', 'What', 'To what', 'Reason', 'Entry']}>
       {rows.map((row) => (
         <tr key={row.id}>
           <td>

@@ -73,21 +73,7 @@ function Listed() {
 
 function Rows({ rows, ask }: { rows: readonly Invitation[]; ask: (deed: Deed) => void }) {
   return (
-    <Table
-      caption="Invitations"
-      head={
-        <>
-          <th scope="col">Invitation</th>
-          <th scope="col">For</th>
-          <th scope="col">State</th>
-          <th scope="col">Used</th>
-          <th scope="col">Expires</th>
-          <th scope="col">Made</th>
-          <th scope="col">By</th>
-          <th scope="col">Actions</th>
-        </>
-      }
-    >
+    <Table caption="Invitations" columns={['Invitation', 'For', 'State', 'Used', 'Expires', 'Made', 'By', 'Actions']}>
       {rows.map((row) => (
         <tr key={row.id}>
           <td>{row.id}</td>

@@ -80,19 +80,7 @@ function Rows({ rows, ask }: { rows: readonly Refund[]; ask: (deed: Deed) => voi
   return (
     <Table
       caption="Refunds in review"
-      head={
-        <>
-          <th scope="col">Asked</th>
-          <th scope="col">Account</th>
-          <th scope="col">Call</th>
-          <th scope="col" className="number">
-            Amount
-          </th>
-          <th scope="col">Reason</th>
-          <th scope="col">Why it is not known</th>
-          <th scope="col">Decision</th>
-        </>
-      }
+      columns={['Asked', 'Account', 'Call', { number: 'Amount' }, 'Reason', 'Why it is not known', 'Decision']}
     >
       {rows.map((row) => (
         <tr key={row.id}>

@@ -21,20 +21,7 @@ export function FailedCalls() {
     <>
       {open.length === 0 ? null : (
         <Card title="Calls that failed lately">
-          <Table
-            caption="Failed calls"
-            head={
-              <>
-                <th scope="col">Time</th>
-                <th scope="col">Call</th>
-                <th scope="col">Model</th>
-                <th scope="col" className="number">
-                  Charged
-                </th>
-                <th scope="col">Refund</th>
-              </>
-            }
-          >
+          <Table caption="Failed calls" columns={['Time', 'Call', 'Model', { number: 'Charged' }, 'Refund']}>
             {open.map((call) => (
               <tr key={call.call_id}>
                 <td>

@@ -85,21 +85,7 @@ function RefundTable({ refunds }: { refunds: readonly Refund[] }) {
   const [shown, setShown] = useState<Refund>()
   return (
     <>
-      <Table
-        caption="Refunds"
-        head={
-          <>
-            <th scope="col">Asked</th>
-            <th scope="col">Call</th>
-            <th scope="col">State</th>
-            <th scope="col">Reason</th>
-            <th scope="col" className="number">
-              Amount
-            </th>
-            <th scope="col">Went back to</th>
-          </>
-        }
-      >
+      <Table caption="Refunds" columns={['Asked', 'Call', 'State', 'Reason', { number: 'Amount' }, 'Went back to']}>
         {refunds.map((refund) => (
           <tr key={refund.id}>
             <td>

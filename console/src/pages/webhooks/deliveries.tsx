@@ -62,18 +62,7 @@ function Log({ rows }: { rows: readonly Delivery[] }) {
       {replay.error ? <ErrorCard error={replay.error} /> : null}
       <Table
         caption="Deliveries"
-        head={
-          <>
-            <th scope="col">Time</th>
-            <th scope="col">Event</th>
-            <th scope="col">State</th>
-            <th scope="col">Last answer</th>
-            <th scope="col" className="number">
-              Attempts
-            </th>
-            <th scope="col">Actions</th>
-          </>
-        }
+        columns={['Time', 'Event', 'State', 'Last answer', { number: 'Attempts' }, 'Actions']}
       >
         {rows.map((row) => (
           <tr key={row.id}>

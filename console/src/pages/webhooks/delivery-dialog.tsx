@@ -47,18 +47,7 @@ export function DeliveryDialog({ delivery, onClose }: { delivery: Delivery; onCl
 
 function Attempts({ log }: { log: Detail['attempt_log'] }) {
   return (
-    <Table
-      caption="Attempts"
-      head={
-        <>
-          <th scope="col">Attempt</th>
-          <th scope="col">Answer</th>
-          <th scope="col" className="number">
-            Took
-          </th>
-        </>
-      }
-    >
+    <Table caption="Attempts" columns={['Attempt', 'Answer', { number: 'Took' }]}>
       {log.map((attempt) => (
         <tr key={attempt.n}>
           <td>

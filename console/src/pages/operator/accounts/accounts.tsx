@@ -103,22 +103,16 @@ function Lines({ rows }: { rows: readonly Line[] }) {
   return (
     <Table
       caption="Accounts"
-      head={
-        <>
-          <th scope="col">Account</th>
-          <th scope="col">Kind</th>
-          <th scope="col">Status</th>
-          <th scope="col">Owner</th>
-          <th scope="col" className="number">
-            Available
-          </th>
-          <th scope="col" className="number">
-            Held
-          </th>
-          <th scope="col">Last call</th>
-          <th scope="col">Created</th>
-        </>
-      }
+      columns={[
+        'Account',
+        'Kind',
+        'Status',
+        'Owner',
+        { number: 'Available' },
+        { number: 'Held' },
+        'Last call',
+        'Created',
+      ]}
     >
       {rows.map((row) => (
         <tr key={row.id}>

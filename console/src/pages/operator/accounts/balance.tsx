@@ -13,18 +13,7 @@ export function Balance({ full }: { full: FullAccount }) {
       {full.buckets.length === 0 ? null : (
         <Table
           caption="Buckets, in the order in which they are spent"
-          head={
-            <>
-              <th scope="col">Kind</th>
-              <th scope="col" className="number">
-                Balance
-              </th>
-              <th scope="col" className="number">
-                Held
-              </th>
-              <th scope="col">Expires</th>
-            </>
-          }
+          columns={['Kind', { number: 'Balance' }, { number: 'Held' }, 'Expires']}
         >
           {full.buckets.map((bucket) => (
             <tr key={`${bucket.kind} ${bucket.expires_at}`}>

@@ -19,21 +19,7 @@ export function Grants({ accountId }: { accountId: number }) {
     <Card title="Credits it was given">
       <List list={list} empty={<Empty title="Nothing yet" />}>
         {(rows) => (
-          <Table
-            caption="Grants"
-            head={
-              <>
-                <th scope="col">When</th>
-                <th scope="col">By</th>
-                <th scope="col" className="number">
-                  Amount
-                </th>
-                <th scope="col">Kind</th>
-                <th scope="col">Expires</th>
-                <th scope="col">Reason</th>
-              </>
-            }
-          >
+          <Table caption="Grants" columns={['When', 'By', { number: 'Amount' }, 'Kind', 'Expires', 'Reason']}>
             {rows.map((row) => (
               <tr key={row.id}>
                 <td>

@@ -15,19 +15,7 @@ export function Keys({ full, ask }: { full: FullAccount; ask: (deed: Deed) => vo
       {full.keys.length === 0 ? (
         <Empty title="It has no key" />
       ) : (
-        <Table
-          caption="Its API keys"
-          head={
-            <>
-              <th scope="col">Key</th>
-              <th scope="col">Name</th>
-              <th scope="col">State</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Created</th>
-              <th scope="col">Actions</th>
-            </>
-          }
-        >
+        <Table caption="Its API keys" columns={['Key', 'Name', 'State', 'Last used', 'Created', 'Actions']}>
           {full.keys.map((key) => (
             <tr key={key.id}>
               <td>
@@ -72,16 +60,7 @@ export function Agents({ full: { agents } }: { full: FullAccount }) {
   if (agents.length === 0) return null
   return (
     <Card title="Agents">
-      <Table
-        caption="Its Agents"
-        head={
-          <>
-            <th scope="col">Account</th>
-            <th scope="col">Spends</th>
-            <th scope="col">Funding</th>
-          </>
-        }
-      >
+      <Table caption="Its Agents" columns={['Account', 'Spends', 'Funding']}>
         {agents.map((agent) => (
           <tr key={agent.account_id}>
             <td>
@@ -115,19 +94,7 @@ export function Calls({ full: { calls } }: { full: FullAccount }) {
       ) : (
         <Table
           caption="Its latest calls"
-          head={
-            <>
-              <th scope="col">Time</th>
-              <th scope="col">Call</th>
-              <th scope="col">By</th>
-              <th scope="col">Model</th>
-              <th scope="col">State</th>
-              <th scope="col" className="number">
-                Cost
-              </th>
-              <th scope="col">Request</th>
-            </>
-          }
+          columns={['Time', 'Call', 'By', 'Model', 'State', { number: 'Cost' }, 'Request']}
         >
           {calls.map((call) => (
             <tr key={call.call_id}>
@@ -171,20 +138,7 @@ export function Orders({ full: { orders } }: { full: FullAccount }) {
     <Card title="Latest orders">
       <Table
         caption="Its latest orders"
-        head={
-          <>
-            <th scope="col">Made</th>
-            <th scope="col">State</th>
-            <th scope="col">Credited to</th>
-            <th scope="col" className="number">
-              Payment
-            </th>
-            <th scope="col" className="number">
-              Credits
-            </th>
-            <th scope="col">Order</th>
-          </>
-        }
+        columns={['Made', 'State', 'Credited to', { number: 'Payment' }, { number: 'Credits' }, 'Order']}
       >
         {orders.map((order) => (
           <tr key={order.id}>

@@ -184,18 +184,7 @@ const inWords = (name: string): string => `${name.charAt(0).toUpperCase()}${name
 function Payers({ hold }: { hold: Hold }) {
   return (
     <Card title="Paid from">
-      <Table
-        caption="Who pays which part"
-        head={
-          <>
-            <th scope="col">Account</th>
-            <th scope="col">Credits</th>
-            <th scope="col" className="number">
-              Held
-            </th>
-          </>
-        }
-      >
+      <Table caption="Who pays which part" columns={['Account', 'Credits', { number: 'Held' }]}>
         {hold.allocations.map((part) => (
           <tr key={`${part.payer_account_id} ${part.bucket} ${part.amount_micro}`}>
             <td>{part.payer_account_id}</td>

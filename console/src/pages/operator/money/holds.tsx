@@ -89,22 +89,7 @@ function Rows({ rows }: { rows: readonly Hold[] }) {
   return (
     <Table
       caption="Holds that wait"
-      head={
-        <>
-          <th scope="col">Hold</th>
-          <th scope="col">State</th>
-          <th scope="col">Made</th>
-          <th scope="col">Account</th>
-          <th scope="col">For</th>
-          <th scope="col" className="number">
-            Held
-          </th>
-          <th scope="col" className="number">
-            Cost
-          </th>
-          <th scope="col">Why</th>
-        </>
-      }
+      columns={['Hold', 'State', 'Made', 'Account', 'For', { number: 'Held' }, { number: 'Cost' }, 'Why']}
     >
       {rows.map((row) => (
         <tr key={row.id}>

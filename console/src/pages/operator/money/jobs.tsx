@@ -8,17 +8,7 @@ const every = (seconds: number): string =>
 export function Jobs({ jobs }: { jobs: Overview['jobs'] }) {
   return (
     <Card title="Jobs of this process">
-      <Table
-        caption="Jobs and their last rounds"
-        head={
-          <>
-            <th scope="col">Job</th>
-            <th scope="col">State</th>
-            <th scope="col">Every</th>
-            <th scope="col">Last round</th>
-          </>
-        }
-      >
+      <Table caption="Jobs and their last rounds" columns={['Job', 'State', 'Every', 'Last round']}>
         {jobs.map((job) => (
           <tr key={job.name}>
             <th scope="row">{job.name}</th>

@@ -9,17 +9,7 @@ export function Providers({ providers }: { providers: Overview['providers'] }) {
     <Card title="Providers">
       <Table
         caption="Attempts at providers"
-        head={
-          <>
-            <th scope="col">Provider</th>
-            <th scope="col">State</th>
-            <th scope="col">Last attempt</th>
-            <th scope="col">Last answer</th>
-            <th scope="col" className="number">
-              Attempts
-            </th>
-          </>
-        }
+        columns={['Provider', 'State', 'Last attempt', 'Last answer', { number: 'Attempts' }]}
       >
         {providers.list.map((provider) => (
           <tr key={provider.name}>
@@ -71,18 +61,7 @@ export function Chains({ all: { chains, x402, native } }: { all: Overview }) {
   ]
   return (
     <Card title="Chains">
-      <Table
-        caption="How far chains are read"
-        head={
-          <>
-            <th scope="col">Chain</th>
-            <th scope="col">State</th>
-            <th scope="col">Now</th>
-            <th scope="col">Read by</th>
-            <th scope="col">Read</th>
-          </>
-        }
-      >
+      <Table caption="How far chains are read" columns={['Chain', 'State', 'Now', 'Read by', 'Read']}>
         {chains.map((chain) => (
           <tr key={chain.chain_id}>
             <th scope="row">

@@ -17,24 +17,14 @@ export function Margins({ margin, choice }: { margin: Overview['margin']; choice
       ) : (
         <Table
           caption="Charges and costs, by model"
-          head={
-            <>
-              <th scope="col">Model</th>
-              <th scope="col" className="number">
-                Calls
-              </th>
-              <th scope="col" className="number">
-                Failed
-              </th>
-              <th scope="col" className="number">
-                Charged
-              </th>
-              <th scope="col" className="number">
-                Provider took
-              </th>
-              <th scope="col">Margin</th>
-            </>
-          }
+          columns={[
+            'Model',
+            { number: 'Calls' },
+            { number: 'Failed' },
+            { number: 'Charged' },
+            { number: 'Provider took' },
+            'Margin',
+          ]}
         >
           {margin.models.map((row) => (
             <tr key={row.model}>

@@ -14,14 +14,16 @@ export function ChatPrices({ rows }: { rows: Prices['chat'] }) {
     <Card title="Chat, for a million tokens">
       <Table
         caption="Prices of chat models, for a million tokens"
-        head={
-          <>
-            <th scope="col">Model</th>
-            <th scope="col">Version</th>
-            <th scope="col">From</th>
-            <Numbers names={['Input', 'Cached input', 'Output', 'Margin in', 'Margin out']} />
-          </>
-        }
+        columns={[
+          'Model',
+          'Version',
+          'From',
+          { number: 'Input' },
+          { number: 'Cached input' },
+          { number: 'Output' },
+          { number: 'Margin in' },
+          { number: 'Margin out' },
+        ]}
       >
         {rows.map((row) => (
           <tr key={`${row.model} ${row.version}`}>
@@ -49,15 +51,7 @@ export function MediaPrices({ rows }: { rows: Prices['media'] }) {
     <Card title="Pictures and films, for one unit">
       <Table
         caption="Prices of pictures and films, for one unit"
-        head={
-          <>
-            <th scope="col">Model</th>
-            <th scope="col">Version</th>
-            <th scope="col">From</th>
-            <th scope="col">For</th>
-            <Numbers names={['Price', 'Margin']} />
-          </>
-        }
+        columns={['Model', 'Version', 'From', 'For', { number: 'Price' }, { number: 'Margin' }]}
       >
         {rows.map((row) => (
           <tr key={`${row.model} ${row.version} ${row.tier}`}>
@@ -85,15 +79,7 @@ export function CapabilityPrices({ rows }: { rows: Prices['capabilities'] }) {
     <Card title="Capabilities, for one unit">
       <Table
         caption="Prices of capabilities, for one unit"
-        head={
-          <>
-            <th scope="col">Capability</th>
-            <th scope="col">Version</th>
-            <th scope="col">Operation</th>
-            <th scope="col">Unit</th>
-            <Numbers names={['Price', 'At most']} />
-          </>
-        }
+        columns={['Capability', 'Version', 'Operation', 'Unit', { number: 'Price' }, { number: 'At most' }]}
       >
         {rows.map((row) => (
           <tr key={`${row.capability} ${row.version} ${row.operation}`}>
@@ -111,13 +97,6 @@ export function CapabilityPrices({ rows }: { rows: Prices['capabilities'] }) {
     </Card>
   )
 }
-
-const Numbers = ({ names }: { names: readonly string[] }) =>
-  names.map((name) => (
-    <th key={name} scope="col" className="number">
-      {name}
-    </th>
-  ))
 
 const Name = ({ name, enabled }: { name: string; enabled: boolean }) => (
   <th scope="row">

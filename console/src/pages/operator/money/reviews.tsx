@@ -85,20 +85,7 @@ function Rows({ rows }: { rows: List['data'] }) {
   return (
     <Table
       caption="Payments in review"
-      head={
-        <>
-          <th scope="col">Payment</th>
-          <th scope="col">Why it waits</th>
-          <th scope="col" className="number">
-            Asked
-          </th>
-          <th scope="col" className="number">
-            Arrived
-          </th>
-          <th scope="col">Account</th>
-          <th scope="col">Since</th>
-        </>
-      }
+      columns={['Payment', 'Why it waits', { number: 'Asked' }, { number: 'Arrived' }, 'Account', 'Since']}
     >
       {rows.map((row) => (
         <tr key={row.id}>

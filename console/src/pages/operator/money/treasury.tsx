@@ -19,25 +19,15 @@ export function Treasury({ list }: { list: Overview['treasury'] }) {
       ) : (
         <Table
           caption="Received and credited, by asset"
-          head={
-            <>
-              <th scope="col">Asset</th>
-              <th scope="col">State</th>
-              <th scope="col" className="number">
-                Received
-              </th>
-              <th scope="col" className="number">
-                Credited
-              </th>
-              <th scope="col" className="number">
-                Not credited
-              </th>
-              <th scope="col" className="number">
-                Drift
-              </th>
-              <th scope="col">Compared</th>
-            </>
-          }
+          columns={[
+            'Asset',
+            'State',
+            { number: 'Received' },
+            { number: 'Credited' },
+            { number: 'Not credited' },
+            { number: 'Drift' },
+            'Compared',
+          ]}
         >
           {list.map((row) => (
             <tr key={row.asset}>
