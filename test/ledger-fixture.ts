@@ -13,15 +13,9 @@ import { grantCredits } from '../src/ledger/grants.ts'
 import type { TestDatabase } from './database.ts'
 
 /** Limits of a budget in microcredits, as tests write them. */
-export type Limits = Partial<Record<keyof keys.BudgetLimits, bigint>>
+export type Limits = Partial<Record<keyof accounts.BudgetLimits, bigint>>
 
-const limits = (given: Limits): keys.BudgetLimits => ({
-  per_call_micro: null,
-  daily_micro: null,
-  monthly_micro: null,
-  total_micro: null,
-  ...given,
-})
+const limits = (given: Limits): accounts.BudgetLimits => ({ ...accounts.UNLIMITED, ...given })
 
 /** Accounts, links, Credits and calls for tests of what people read: all of it through the ledger's own functions. */
 export function ledgerFixture({ db, pool }: TestDatabase) {

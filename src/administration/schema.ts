@@ -1,5 +1,5 @@
 import { type TStringOptions, Type } from 'typebox'
-import { Closed, type Of } from '../http/fields.ts'
+import { Closed } from '../http/fields.ts'
 import type { Call } from '../http/route.ts'
 import type { Operator } from '../identity/audit-log/service.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -42,25 +42,4 @@ export function futureTime(text: string | null | undefined, clock: Clock): Date 
     message: 'The field expires_at must be a time in the future.',
     fields: { field: 'expires_at' },
   })
-}
-
-/** The query of lists that are read by cursor, newest first. */
-export const CursorQuery = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
-  before_id: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      default: 0,
-      description: 'next_cursor of the page before; 0 is the first page',
-    }),
-  ),
-})
-
-/** Which page a query asks for. */
-export function pageOf({ limit = 50, before_id = 0 }: Of<typeof CursorQuery>): {
-  readonly limit: number
-  readonly beforeId: bigint | undefined
-} {
-  return { limit, beforeId: before_id === 0 ? undefined : BigInt(before_id) }
 }

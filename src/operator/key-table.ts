@@ -1,9 +1,9 @@
-import type { KeyMetadata } from '../administration/accounts/keys/store.ts'
+import type { ListedKey } from '../identity/keys/store.ts'
 import { inCredits } from '../kernel/money.ts'
 import { table, time } from '../terminal/output.ts'
 
 /** Keys as people read them. A key is known by its beginning and end; the rest is nowhere. */
-export function keyTable(keys: readonly KeyMetadata[]): string {
+export function keyTable(keys: readonly ListedKey[]): string {
   const rows = keys.map((key) => [
     String(key.id),
     shortKey(key),
@@ -18,10 +18,10 @@ export function keyTable(keys: readonly KeyMetadata[]): string {
 }
 
 /** What may be shown of a key. */
-export const shortKey = (key: Pick<KeyMetadata, 'prefix' | 'last4'>): string => `${key.prefix}…${key.last4}`
+export const shortKey = (key: Pick<ListedKey, 'prefix' | 'last4'>): string => `${key.prefix}…${key.last4}`
 
 /** The limits of a key's budget; undefined when it has none. */
-export function budgetText(key: KeyMetadata): string | undefined {
+export function budgetText(key: ListedKey): string | undefined {
   const limits = [
     ['per call', key.per_call_micro],
     ['daily', key.daily_micro],

@@ -1,11 +1,11 @@
 import { Argument } from 'commander'
 import { revokeKey } from '../administration/accounts/access.ts'
-import * as store from '../administration/accounts/keys/store.ts'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { find as findAccountById } from '../identity/accounts/store.ts'
+import type { Database } from '../db/database.ts'
+import { type BudgetLimits, find as findAccountById } from '../identity/accounts/store.ts'
 import { isWellFormed, keyHash } from '../identity/keys/secret.ts'
 import { createKey } from '../identity/keys/service.ts'
-import { type BudgetLimits, findByHash } from '../identity/keys/store.ts'
+import { findByHash, type ListedKey, list as listKeys } from '../identity/keys/store.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
 import { parseCredits, parseExpiry, parseId, parseLimit, parseText, withJson, withReason } from '../terminal/options.ts'
@@ -140,7 +140,7 @@ async function list(
 ): Promise<void> {
   await withDatabase(around, 'listing keys', async ({ db }) => {
     const account = await findAccount(db, named)
-    const keys = await store.ofAccount(db, account.id, options.limit + 1)
+    const keys = await listKeys(db, { accountId: account.id, limit: options.limit + 1 })
     const shown = keys.slice(0, options.limit)
     const more = keys.length > shown.length ? '\nThere are more: raise --limit.' : ''
     const none = `Account ${account.id} has no keys. Make one by \`farebox key create ${account.id}\`.`
@@ -194,8 +194,8 @@ async function whois(
   })
 }
 
-async function readKey(db: Parameters<typeof store.find>[0], id: bigint): Promise<store.KeyMetadata> {
-  const key = await store.find(db, id)
+async function readKey(db: Database, id: bigint): Promise<ListedKey> {
+  const [key] = await listKeys(db, { id })
   if (key === undefined)
     throw new ProgramFault(
       exitCodes.failed,
@@ -204,7 +204,7 @@ async function readKey(db: Parameters<typeof store.find>[0], id: bigint): Promis
   return key
 }
 
-function keyFields(key: store.KeyMetadata): Array<readonly [string, string | undefined]> {
+function keyFields(key: ListedKey): Array<readonly [string, string | undefined]> {
   return [
     ['key', String(key.id)],
     ['account', String(key.account_id)],

@@ -1,10 +1,9 @@
 import type { Database, Tx } from '../../db/database.ts'
 import { recordAction } from '../../identity/audit-log/service.ts'
-import { revokeAlive } from '../../identity/keys/store.ts'
+import { list as listKeys, revokeAlive } from '../../identity/keys/store.ts'
 import { revokeAlive as endAlive } from '../../identity/sessions/store.ts'
 import { Fault } from '../../kernel/errors.ts'
 import type { By } from '../by.ts'
-import * as keys from './keys/store.ts'
 import * as store from './store.ts'
 
 /**
@@ -17,8 +16,7 @@ export async function revokeKey(
   by: By,
 ): Promise<{ readonly changed: boolean }> {
   const { accountId, keyId: id } = which
-  const key = await keys.find(db, id)
-  if (key?.account_id !== accountId) throw new Fault('api_key_not_found')
+  if ((await listKeys(db, { accountId, id })).length === 0) throw new Fault('api_key_not_found')
   return db.transaction().execute(async (tx) => {
     const changed = (await revokeAlive(tx, { accountId, id })) > 0n
     if (changed) await record(tx, 'revoke.api_key', id, by)

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Closed, IdParameter, Integer, integer, Micro, Nullable } from '../../http/fields.ts'
+import { Closed, CursorQuery, IdParameter, Integer, integer, Micro, Nullable, readCursor } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { microcredits } from '../../kernel/money.ts'
-import { administration, byOf, CursorQuery, pageOf, Reason, ReasonBody, Text } from '../schema.ts'
+import { administration, byOf, Reason, ReasonBody, Text } from '../schema.ts'
 import { revokeAllKeys, revokeKey, signOut } from './access.ts'
 import { AccountInFull, AccountInList, fullView, lineView, Status } from './schema.ts'
 import { search } from './search/store.ts'
@@ -39,7 +39,7 @@ function searchRoute({ db }: AccountsDeps): Route {
     path: '/v1/admin/accounts',
     summary: 'Find accounts, newest first.',
     query: Type.Object({
-      ...CursorQuery.properties,
+      ...CursorQuery,
       query: Type.Optional(
         Text({
           maxLength: 254,
@@ -56,7 +56,7 @@ function searchRoute({ db }: AccountsDeps): Route {
     refuses: [],
     handle: async ({ query }) => {
       const { type, status, role } = query
-      const page = pageOf(query)
+      const page = readCursor(query)
       const rows = await search(db, { ...page, term: readTerm(query.query ?? ''), type, status, role })
       return { data: rows.map(lineView), next_cursor: rows.length < page.limit ? 0 : integer(rows.at(-1)?.id ?? 0n) }
     },

@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { getAddress } from 'viem/utils'
 import type { CallRow } from '../../billing/calls/store.ts'
 import { Closed, Integer, integer, Micro, Nullable, Time } from '../../http/fields.ts'
+import type { ListedKey } from '../../identity/keys/store.ts'
 import type { ReadOrder } from '../../payments/orders/reading/store.ts'
-import type { KeyMetadata } from './keys/store.ts'
 import type { AccountLine } from './search/store.ts'
 import type { ShownAccount } from './show.ts'
 import type { AccountFacts } from './store.ts'
@@ -161,7 +161,7 @@ export const fullView = ({ facts, balance, ...shown }: ShownAccount) => ({
 
 const micro = (value: bigint | null) => (value === null ? null : integer(value))
 
-const keyView = (key: KeyMetadata) => ({
+const keyView = (key: ListedKey) => ({
   id: integer(key.id),
   name: key.name,
   prefix: key.prefix,

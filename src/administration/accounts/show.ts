@@ -1,7 +1,7 @@
 import { type CallRow, list as listCalls } from '../../billing/calls/store.ts'
 import type { Database } from '../../db/database.ts'
+import { type ListedKey, list as listKeys } from '../../identity/keys/store.ts'
 import { list as listOrders, type ReadOrder } from '../../payments/orders/reading/store.ts'
-import * as keys from './keys/store.ts'
 import * as store from './store.ts'
 
 /** Keys and Agents of one account that are shown at most. */
@@ -15,7 +15,7 @@ export interface ShownAccount {
   readonly balance: Balance
   readonly buckets: readonly store.BucketRow[]
   readonly agents: readonly store.AgentRow[]
-  readonly keys: readonly keys.KeyMetadata[]
+  readonly keys: readonly ListedKey[]
   /** Calls that it made or paid, newest first. */
   readonly calls: readonly CallRow[]
   readonly orders: readonly ReadOrder[]
@@ -38,7 +38,7 @@ export async function showAccount(db: Database, accountId: bigint): Promise<Show
     balance: balanceOf(buckets),
     buckets,
     agents: await store.agents(db, accountId, SHOWN_MAX),
-    keys: await keys.ofAccount(db, accountId, SHOWN_MAX),
+    keys: await listKeys(db, { accountId, limit: SHOWN_MAX }),
     calls: await listCalls(db, accountId, EVERY_CALL, LATEST),
     orders: await listOrders(db, accountId, undefined, LATEST),
   }

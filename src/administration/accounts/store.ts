@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
-import type { AccountRole, AccountStatus, AccountType, BillingMode, BucketKind } from '../../db/schema.ts'
+import type { AccountStatus, BillingMode, BucketKind } from '../../db/schema.ts'
+import type { AccountRow } from '../../identity/accounts/store.ts'
 
 /** The status of an account, under its family's lock until the transaction ends. Absent where there is none. */
 export async function lockStatus(tx: Tx, accountId: bigint): Promise<AccountStatus | undefined> {
@@ -28,17 +29,7 @@ export async function idsByEmail(db: Database, email: string, limit: number): Pr
 }
 
 /** An account with its owner, if it is an Agent that has one, and what hangs on it in numbers. */
-export interface AccountFacts {
-  readonly id: bigint
-  readonly account_type: AccountType
-  readonly status: AccountStatus
-  readonly role: AccountRole
-  readonly wallet_address: string | null
-  readonly email: string | null
-  readonly label: string | null
-  readonly created_at: Date
-  readonly owner_account_id: bigint | null
-  readonly billing_mode: BillingMode | null
+export interface AccountFacts extends AccountRow {
   /** Sessions that may still be used. */
   readonly sessions: bigint
   /** Below which balance it is told: its own threshold, and the one for all. */

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Closed, Integer, integer, Nullable } from '../../http/fields.ts'
+import { Closed, CursorQuery, Integer, integer, Nullable, readCursor } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { type Action, actions } from '../../identity/audit-log/actions.ts'
 import type { LogRow } from '../../identity/audit-log/chain.ts'
 import { listAuditLog, verifyPartOfAuditLog } from '../../identity/audit-log/service.ts'
-import { administration, CursorQuery, pageOf, Text } from '../schema.ts'
+import { administration, Text } from '../schema.ts'
 
 /** What the endpoints of the audit log need. */
 export interface AuditLogDeps {
@@ -40,7 +40,7 @@ export function auditLogRoutes({ db }: AuditLogDeps): Route[] {
       path: '/v1/admin/audit-log',
       summary: 'List the audit log, newest first.',
       query: Type.Object({
-        ...CursorQuery.properties,
+        ...CursorQuery,
         actor: Type.Optional(
           Text({ maxLength: 200, description: 'Only what this one did: operator:<name>, or account:<id>' }),
         ),
@@ -56,7 +56,7 @@ export function auditLogRoutes({ db }: AuditLogDeps): Route[] {
       replies: { 200: Closed({ data: Type.Array(Entry), next_cursor: Integer('0 when there are no more') }) },
       refuses: [],
       handle: async ({ query }) => {
-        const { limit, beforeId } = pageOf(query)
+        const { limit, beforeId } = readCursor(query)
         const [, targetKind, targetId] = /^([a-z_]+):(.+)$/s.exec(query.target ?? '') ?? []
         const actor = query.actor?.replace(/^(account|system):/, '')
         const rows = await listAuditLog(db, { actor, action: query.action, targetKind, targetId, limit, beforeId })

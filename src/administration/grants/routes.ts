@@ -1,12 +1,22 @@
 import { type Static, Type } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Closed, IdParameter, Integer, integer, Micro, Nullable, Time } from '../../http/fields.ts'
+import {
+  Closed,
+  CursorQuery,
+  IdParameter,
+  Integer,
+  integer,
+  Micro,
+  Nullable,
+  readCursor,
+  Time,
+} from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { operatorName } from '../../identity/audit-log/service.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { microcredits } from '../../kernel/money.ts'
-import { administration, byOf, CursorQuery, futureTime, pageOf, Reason } from '../schema.ts'
+import { administration, byOf, futureTime, Reason } from '../schema.ts'
 import { GIVEN_BUCKETS, type Gift, giveCredits, isSame } from './service.ts'
 import * as store from './store.ts'
 
@@ -37,7 +47,7 @@ export function grantRoutes(deps: GrantsDeps): Route[] {
       path: '/v1/admin/accounts/:id/grants',
       summary: 'List what an account was given, by payments and by operators, newest first.',
       params: Closed({ id: IdParameter() }),
-      query: CursorQuery,
+      query: Type.Object(CursorQuery),
       replies: {
         200: Closed({
           data: Type.Array(
@@ -52,7 +62,7 @@ export function grantRoutes(deps: GrantsDeps): Route[] {
       },
       refuses: [],
       handle: async ({ params, query }) => {
-        const { beforeId, limit } = pageOf(query)
+        const { beforeId, limit } = readCursor(query)
         const rows = await store.list(deps.db, { accountId: BigInt(params.id), beforeId, limit })
         return {
           data: rows.map((row) => ({ ...grantView(row), source: row.source, source_id: row.source_id })),

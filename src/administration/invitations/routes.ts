@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import type { Database } from '../../db/database.ts'
-import { Closed, IdParameter, Integer, integer, Nullable, Time } from '../../http/fields.ts'
+import { Closed, CursorQuery, IdParameter, Integer, integer, Nullable, readCursor, Time } from '../../http/fields.ts'
 import { type Route, route } from '../../http/route.ts'
 import { createInvitation, revokeInvitation } from '../../identity/invitations/service.ts'
 import { type InvitationRow, list } from '../../identity/invitations/store.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
 import type { Random } from '../../kernel/random.ts'
-import { administration, byOf, CursorQuery, futureTime, operatorOf, pageOf, ReasonBody, Text } from '../schema.ts'
+import { administration, byOf, futureTime, operatorOf, ReasonBody, Text } from '../schema.ts'
 import { invitationState, USES_MAX } from './state.ts'
 
 /** What the endpoints of invitations need. */
@@ -37,13 +37,13 @@ export function invitationAdministrationRoutes(deps: InvitationsDeps): Route[] {
       method: 'GET',
       path: '/v1/admin/invitations',
       summary: 'List the invitations, newest first. Their codes are nowhere.',
-      query: CursorQuery,
+      query: Type.Object(CursorQuery),
       replies: {
         200: Closed({ data: Type.Array(Invitation), next_cursor: Integer('0 when there are no more') }),
       },
       refuses: [],
       handle: async ({ query }) => {
-        const { limit, beforeId } = pageOf(query)
+        const { limit, beforeId } = readCursor(query)
         const rows = await list(deps.db, limit, beforeId)
         return { data: rows.map(view), next_cursor: rows.length < limit ? 0 : integer(rows.at(-1)?.id ?? 0n) }
       },

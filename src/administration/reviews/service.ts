@@ -1,9 +1,8 @@
 import type { Database } from '../../db/database.ts'
 import { find } from '../../identity/accounts/store.ts'
-import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
 import { PROPOSAL_LIFETIME_MS } from '../../payments/orders/review/agreement.ts'
-import type { Action, Decided, Decision } from '../../payments/orders/review/decision.ts'
+import type { Action, Decided, Decision, ReviewDeps } from '../../payments/orders/review/decision.ts'
 import type { By } from '../by.ts'
 import { nativeReviews } from './kinds/native.ts'
 import { orderReviews } from './kinds/orders.ts'
@@ -21,11 +20,7 @@ export interface ChainState {
 }
 
 /** What reviews need. */
-export interface ReviewsDeps {
-  readonly db: Database
-  readonly clock: Clock
-  /** Decisions on a value above this, in microcredits, take two operators. */
-  readonly aloneLimitMicro: bigint
+export interface ReviewsDeps extends ReviewDeps {
   /** What the native coin is called; undefined where none is taken. */
   readonly coin: CoinNames | undefined
   /** How the chain of a payment is. undefined: nothing here reads it. */

@@ -4,6 +4,7 @@ import { type Route, route } from '../../http/route.ts'
 import { assert } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/errors.ts'
+import type { BudgetLimits } from '../accounts/store.ts'
 import { byAccount, createKey, type KeyDeps, revokeKeys } from './service.ts'
 import * as store from './store.ts'
 
@@ -64,7 +65,7 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
       refuses: [],
       handle: async ({ caller }) => {
         const rows = await store.list(deps.db, { accountId: caller.accountId })
-        const newest = rows.find((row) => row.alive)
+        const newest = rows.find((row) => row.status === 'active')
         return { keys: rows.map(keyView), data: newest ? keyView(newest) : null }
       },
     }),
@@ -146,7 +147,7 @@ function createRoute(deps: KeyRouteDeps): Route {
 }
 
 /** undefined when nothing is limited: then there is no budget to keep. */
-function limitsOf(budget: Static<typeof BudgetBody> | null | undefined): store.BudgetLimits | undefined {
+function limitsOf(budget: Static<typeof BudgetBody> | null | undefined): BudgetLimits | undefined {
   const limit = (value: number | null | undefined): bigint | null =>
     value === null || value === undefined ? null : BigInt(value)
   const limits = {
@@ -166,7 +167,7 @@ function keyView(row: store.ListedKey): Static<typeof Key> {
     name: row.name,
     prefix: row.prefix,
     last4: row.last4,
-    status: row.alive ? 'active' : 'revoked',
+    status: row.status === 'active' ? 'active' : 'revoked',
     created_at: row.created_at.toISOString(),
     last_used_at: time(row.last_used_at),
     expires_at: time(row.expires_at),

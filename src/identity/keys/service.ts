@@ -2,6 +2,7 @@ import type { Database, Tx } from '../../db/database.ts'
 import type { Authenticator, Caller } from '../../kernel/caller.ts'
 import { Fault } from '../../kernel/errors.ts'
 import type { Random } from '../../kernel/random.ts'
+import type { BudgetLimits } from '../accounts/store.ts'
 import { type AuditEntry, recordAction } from '../audit-log/service.ts'
 import type { FirstKey } from '../sign-in.ts'
 import { isWellFormed, KEY_PREFIX, keyHash, newKey } from './secret.ts'
@@ -19,7 +20,7 @@ export interface NewKey {
   readonly accountId: bigint
   readonly name?: string
   readonly expiresAt?: Date
-  readonly budget?: store.BudgetLimits
+  readonly budget?: BudgetLimits
 }
 
 /** Who does something to keys, for the audit log. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database, Tx } from '../../db/database.ts'
+import type { BudgetLimits } from '../accounts/store.ts'
 
 /** The row that a key's hash finds, with the account's state. */
 export interface KeyRow {
@@ -22,9 +23,10 @@ export async function findByHash(db: Database, hash: Buffer): Promise<KeyRow | u
     .executeTakeFirst()
 }
 
-/** A key as its account's list shows it: everything but the secret. */
+/** A key as lists show it: everything but the secret, which is nowhere. */
 export interface ListedKey extends BudgetLimits {
   readonly id: bigint
+  readonly account_id: bigint
   readonly name: string
   readonly prefix: string
   readonly last4: string
@@ -33,16 +35,28 @@ export interface ListedKey extends BudgetLimits {
   readonly expires_at: Date | null
   readonly revoked_at: Date | null
   readonly budget_id: bigint | null
-  readonly alive: boolean
+  readonly status: 'active' | 'revoked' | 'expired'
 }
 
-/** Keys of an account, revoked and expired ones too, newest first; with `id`, that one. */
-export async function list(db: Database | Tx, which: { accountId: bigint; id?: bigint }): Promise<ListedKey[]> {
+const status = sql<ListedKey['status']>`case when revoked_at is not null then 'revoked'
+  when expires_at <= now() then 'expired' else 'active' end`
+
+/** Keys, revoked and expired ones too, newest first: of an account, one by its id, or that one only if it is the account's. At most `limit` of them. */
+export async function list(
+  db: Database | Tx,
+  which: (
+    | { readonly accountId: bigint; readonly id?: bigint }
+    | { readonly accountId?: never; readonly id: bigint }
+  ) & {
+    readonly limit?: number
+  },
+): Promise<ListedKey[]> {
   let select = db
     .selectFrom('api_keys')
     .leftJoin('budgets', 'budgets.id', 'api_keys.budget_id')
     .select([
       'api_keys.id',
+      'account_id',
       'name',
       'prefix',
       'last4',
@@ -53,9 +67,10 @@ export async function list(db: Database | Tx, which: { accountId: bigint; id?: b
       'budget_id',
     ])
     .select(['per_call_micro', 'daily_micro', 'monthly_micro', 'total_micro'])
-    .select(alive.as('alive'))
-    .where('account_id', '=', which.accountId)
+    .select(status.as('status'))
+  if (which.accountId !== undefined) select = select.where('account_id', '=', which.accountId)
   if (which.id !== undefined) select = select.where('api_keys.id', '=', which.id)
+  if (which.limit !== undefined) select = select.limit(which.limit)
   return select.orderBy('api_keys.id', 'desc').execute()
 }
 
@@ -68,14 +83,6 @@ export async function hasAny(tx: Tx, accountId: bigint): Promise<boolean> {
     .limit(1)
     .executeTakeFirst()
   return row !== undefined
-}
-
-/** Limits of a budget in microcredits; null is none. */
-export interface BudgetLimits {
-  readonly per_call_micro: bigint | null
-  readonly daily_micro: bigint | null
-  readonly monthly_micro: bigint | null
-  readonly total_micro: bigint | null
 }
 
 /** Stores a key by its hash, with its budget if it has limits. */

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../../db/database.ts'
 import type { AccountRole, AccountStatus, AccountType } from '../../../db/schema.ts'
+import type { AccountRow } from '../../../identity/accounts/store.ts'
 
 /** What an admin looks for. Without a term, every account. */
 export interface AccountSearch {
@@ -25,16 +26,7 @@ export interface Term {
 }
 
 /** An account in the list, with what it owns and when it last called. */
-export interface AccountLine {
-  readonly id: bigint
-  readonly account_type: AccountType
-  readonly status: AccountStatus
-  readonly role: AccountRole
-  readonly wallet_address: string | null
-  readonly email: string | null
-  readonly label: string | null
-  readonly created_at: Date
-  readonly owner_account_id: bigint | null
+export interface AccountLine extends Omit<AccountRow, 'billing_mode'> {
   readonly balance_micro: bigint
   readonly available_micro: bigint
   readonly held_micro: bigint

@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/database.ts'
-import type { Decided, Decision } from '../../../payments/orders/review/decision.ts'
+import type { Decided, Decision, ReviewDeps } from '../../../payments/orders/review/decision.ts'
 
 /** What sort of payment waits: an order, a transfer without one, one with the chain's own coin, one by x402. */
 export type Kind = 'order' | 'transfer' | 'native' | 'x402'
@@ -86,14 +86,7 @@ export interface ReviewKind {
   waiting(db: Database, limit: number): Promise<Waiting[]>
   /** The payment, whether it waits or not. */
   read(db: Database, name: string, coin: CoinNames | undefined): Promise<Review | undefined>
-  decide(deps: DecideDeps, name: string, decision: Decision): Promise<Decided>
-}
-
-/** What deciding needs; see the review services of payments. */
-export interface DecideDeps {
-  readonly db: Database
-  readonly clock: { now(): Date; monotonicMs(): number }
-  readonly aloneLimitMicro: bigint
+  decide(deps: ReviewDeps, name: string, decision: Decision): Promise<Decided>
 }
 
 /** What the native coin is called. */

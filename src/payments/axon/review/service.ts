@@ -1,23 +1,14 @@
 import type { Database, Tx } from '../../../db/database.ts'
 import type { JsonObject } from '../../../db/schema.ts'
 import { recordAction } from '../../../identity/audit-log/service.ts'
-import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { agreement } from '../../orders/review/agreement.ts'
-import { actorOf, type Decided, type Decision, termsOf } from '../../orders/review/decision.ts'
+import { actorOf, type Decided, type Decision, type ReviewDeps, termsOf } from '../../orders/review/decision.ts'
 import { creditFor } from '../amounts.ts'
 import { NO_FACTS } from '../moves.ts'
 import { advance } from '../states.ts'
 import * as claims from '../store.ts'
 import * as store from './store.ts'
-
-/** What deciding needs. */
-export interface ReviewDeps {
-  readonly db: Database
-  readonly clock: Clock
-  /** Decisions on a value above this, in microcredits, take two operators. */
-  readonly aloneLimitMicro: bigint
-}
 
 /**
  * Decides on a payment that could not be credited by itself. Whatever is credited has the transaction's own receipt:

@@ -1,7 +1,17 @@
+import type { Database } from '../../../db/database.ts'
 import type { JsonObject } from '../../../db/schema.ts'
 import { type Operator, operatorName } from '../../../identity/audit-log/service.ts'
+import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { dividedRoundingDown, MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
+
+/** What deciding needs, on every rail. */
+export interface ReviewDeps {
+  readonly db: Database
+  readonly clock: Clock
+  /** Decisions on a value above this, in microcredits, take two operators. */
+  readonly aloneLimitMicro: bigint
+}
 
 /** What an operator may do with a payment that is in review: `refund` records a transfer that was sent back elsewhere, no key is held here. */
 export type Action = 'credit' | 'refund' | 'dismiss'

@@ -3,8 +3,8 @@ import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { devUsdc, ordersFixture } from '../../../../test/orders-fixture.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import * as lifecycle from '../lifecycle.ts'
-import type { Decision } from './decision.ts'
-import { decideOrder, type ReviewDeps } from './service.ts'
+import type { Decision, ReviewDeps } from './decision.ts'
+import { decideOrder } from './service.ts'
 
 const PROPOSAL_LIFETIME_MS = 24 * 3_600_000
 

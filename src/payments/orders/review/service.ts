@@ -1,7 +1,6 @@
-import type { Database, Tx } from '../../../db/database.ts'
+import type { Tx } from '../../../db/database.ts'
 import type { JsonObject, OrderStatus } from '../../../db/schema.ts'
 import { recordAction } from '../../../identity/audit-log/service.ts'
-import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { MICROCREDITS_PER_CREDIT } from '../../../kernel/money.ts'
 import * as crediting from '../crediting/store.ts'
@@ -9,17 +8,9 @@ import { endHold } from '../lifecycle.ts'
 import { advance } from '../states.ts'
 import * as orders from '../store.ts'
 import { agreement } from './agreement.ts'
-import { actorOf, type Decided, type Decision, termsOf, worthOf } from './decision.ts'
+import { actorOf, type Decided, type Decision, type ReviewDeps, termsOf, worthOf } from './decision.ts'
 import * as store from './store.ts'
 import { transferId } from './transfer-id.ts'
-
-/** What deciding needs. */
-export interface ReviewDeps {
-  readonly db: Database
-  readonly clock: Clock
-  /** Decisions on a value above this, in microcredits, take two operators. */
-  readonly aloneLimitMicro: bigint
-}
 
 /** Decides on an order in review. Whatever is credited has the transfer's own receipt: never twice, on no rail. */
 export async function decideOrder(deps: ReviewDeps, orderId: string, decision: Decision): Promise<Decided> {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../../test/database.ts'
 import { devUsdc, ordersFixture } from '../../../../test/orders-fixture.ts'
 import { Fault } from '../../../kernel/errors.ts'
-import type { Decision } from './decision.ts'
-import { decideTransfer, type ReviewDeps } from './service.ts'
+import type { Decision, ReviewDeps } from './decision.ts'
+import { decideTransfer } from './service.ts'
 import { parseTransferId, transferId } from './transfer-id.ts'
 
 let database: TestDatabase

@@ -1,23 +1,21 @@
-import type { Database, Tx } from '../../../db/database.ts'
+import type { Tx } from '../../../db/database.ts'
 import type { JsonObject } from '../../../db/schema.ts'
 import { recordAction } from '../../../identity/audit-log/service.ts'
-import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/errors.ts'
 import { agreement } from '../../orders/review/agreement.ts'
-import { actorOf, type Decided, type Decision, termsOf, worthOf } from '../../orders/review/decision.ts'
+import {
+  actorOf,
+  type Decided,
+  type Decision,
+  type ReviewDeps,
+  termsOf,
+  worthOf,
+} from '../../orders/review/decision.ts'
 import * as crediting from '../crediting/store.ts'
 import type { Payment } from '../model.ts'
 import { stepOf } from '../states.ts'
 import * as payments from '../store.ts'
 import * as store from './store.ts'
-
-/** What deciding needs. */
-export interface ReviewDeps {
-  readonly db: Database
-  readonly clock: Clock
-  /** Decisions on a value above this, in microcredits, take two operators. */
-  readonly aloneLimitMicro: bigint
-}
 
 /** How each decision ends a payment: `reason` is what it keeps of it. */
 const endings = {
