@@ -82,6 +82,19 @@ test('a server that breaks: every page says so in a sentence, with the request i
   await page.getByText(owner.email).first().waitFor()
 })
 
+test('a card of the home page whose question fails says so, beside the balance that is known', async () => {
+  const visitor = await world.visitor()
+  const page = await visitor.tab()
+  await page.route(/\/v1\/usage\?/, refusing(500, 'internal_error', 'Something broke here. It was recorded.'))
+  await visitor.signIn(page, owner.email)
+  await page.getByText('Something broke here.').waitFor()
+  expect(await page.locator('#main').getByRole('alert').count()).toBe(1)
+  expect(await page.getByText('Available', { exact: true }).count()).toBeGreaterThan(0)
+  await page.unroute(/\/v1\/usage\?/)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('heading', { name: 'The last 7 days' }).waitFor()
+})
+
 test('while answers are on their way every page has lines in their place; without a network it says why they do not come', async () => {
   const held: Route[] = []
   const { visitor, page } = await visit(owner.email, (route) => void held.push(route))

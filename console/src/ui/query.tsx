@@ -19,14 +19,18 @@ export function Answer<T>({
   lines?: number
   children: (data: T) => ReactNode
 }) {
-  const failure = query.error ? <ErrorCard error={query.error} retry={() => void query.refetch()} /> : null
   if (query.data !== undefined)
     return (
       <>
-        {failure}
+        <Failure query={query} />
         {children(query.data)}
       </>
     )
-  if (failure) return failure
+  if (query.error) return <Failure query={query} />
   return query.fetchStatus === 'paused' ? <WaitsForNetwork /> : <Skeleton lines={lines} />
+}
+
+/** What went wrong with a question, and a way to ask again; nothing while all is well. */
+export function Failure({ query }: { query: Pick<Asked<unknown>, 'error' | 'refetch'> }) {
+  return query.error ? <ErrorCard error={query.error} retry={() => void query.refetch()} /> : null
 }

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
 import type { Reply } from '../../api/types.ts'
 import { Badge, Card } from '../../ui/parts.tsx'
+import { Failure } from '../../ui/query.tsx'
 
 /** The first three steps, ticked off as they are taken; gone once all are. */
 export function Checklist({ hasCredits }: { hasCredits: boolean }) {
@@ -14,7 +15,13 @@ export function Checklist({ hasCredits }: { hasCredits: boolean }) {
     queryKey: ['any call'],
     queryFn: ({ signal }) => api<Reply<'/v1/calls', 'get'>>('/v1/calls?limit=1', { signal }),
   })
-  if (!keys.data || !calls.data) return null
+  if (!keys.data || !calls.data)
+    return (
+      <>
+        <Failure query={keys} />
+        <Failure query={calls} />
+      </>
+    )
   const steps = [
     { done: hasCredits, to: '/topup', words: 'Buy your first Credits' },
     { done: keys.data.keys.length > 0, to: '/console/keys', words: 'Create an API key' },

@@ -4,7 +4,7 @@ import { api } from '../../api/client.ts'
 import type { Reply } from '../../api/types.ts'
 import { bucketName } from '../../ui/format.ts'
 import { Badge, ButtonLink, Card, CodeBlock, Credits, Notice, PageHead, Table, Time } from '../../ui/parts.tsx'
-import { Answer } from '../../ui/query.tsx'
+import { Answer, Failure } from '../../ui/query.tsx'
 import { orderStates } from '../pay/states.ts'
 import { Checklist } from './checklist.tsx'
 import { Pace } from './pace.tsx'
@@ -112,7 +112,8 @@ function OpenOrders() {
     queryFn: ({ signal }) => api<Reply<'/v1/payments/orders', 'get'>>('/v1/payments/orders', { signal }),
     refetchInterval: 10_000,
   })
-  const open = (orders.data?.data ?? []).filter(({ status }) => status === 'confirming' || status === 'review_required')
+  if (!orders.data) return <Failure query={orders} />
+  const open = orders.data.data.filter(({ status }) => status === 'confirming' || status === 'review_required')
   if (open.length === 0) return null
   return (
     <Notice

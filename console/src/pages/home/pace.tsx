@@ -4,6 +4,7 @@ import type { Reply } from '../../api/types.ts'
 import { StackedBars } from '../../ui/chart.tsx'
 import { fromMicro } from '../../ui/format.ts'
 import { Card, Credits } from '../../ui/parts.tsx'
+import { Failure } from '../../ui/query.tsx'
 
 const DAY_MS = 86_400_000
 const DAYS = 7
@@ -19,7 +20,8 @@ export function Pace({ availableMicro }: { availableMicro: number }) {
       return api<Reply<'/v1/usage', 'get'>>(`/v1/usage?${query}`, { signal })
     },
   })
-  if (!usage.data || usage.data.totals.calls === 0) return null
+  if (!usage.data) return <Failure query={usage} />
+  if (usage.data.totals.calls === 0) return null
   const spent = usage.data.totals.charged_micro
   const byDay = new Map(usage.data.data.map((row) => [row.day, row.charged_micro]))
   const bars = Array.from({ length: DAYS }, (_, n) => {
