@@ -1,17 +1,14 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { Argument, InvalidArgumentError } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import type { Microcredits } from '../kernel/money.ts'
 import { coinText } from '../payments/axon/amounts.ts'
 import { decideClaim } from '../payments/axon/review/service.ts'
 import * as store from '../payments/axon/review/store.ts'
 import { type Claim, find } from '../payments/axon/store.ts'
-import type { Action, Decided } from '../payments/orders/review/decision.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
-import { parseCredits, parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { parseId, parseLimit, withJson } from '../terminal/options.ts'
 import { age, amount, fields, print, table, time } from '../terminal/output.ts'
+import { addDecisions } from './decisions.ts'
 import type { AddCommands } from './program.ts'
-import { refusedPlainly } from './refused.ts'
-import { aloneLimit, parseHash } from './review.ts'
 import { withDatabase } from './session.ts'
 
 const EVENTS_SHOWN_MAX = 100
@@ -25,30 +22,11 @@ export const axonCommands: AddCommands = (program, around) => {
   withJson(axon.command('show <claim>').description('show a payment and what happened to it')).action(
     (named: string, options: { json?: boolean }) => show(around, claimId(named), options),
   )
-  decision(axon, around, 'credit', 'give the Credits for what arrived').option(
-    '--credits <credits>',
-    'less than what arrived is worth',
-    parseCredits,
-  )
-  decision(axon, around, 'refund', 'record that the money was sent back').requiredOption(
-    '--tx <hash>',
-    'the transaction that sent it back',
-    parseHash,
-  )
-  decision(axon, around, 'dismiss', 'close it without Credits')
-}
-
-interface DecisionOptions {
-  readonly reason: string
-  readonly json?: boolean
-  readonly credits?: Microcredits
-  readonly tx?: string
-}
-
-function decision(axon: Command, around: ProgramSurroundings, action: Action, description: string): Command {
-  return withReason(withJson(axon.command(`${action} <claim>`).description(description))).action(
-    (named: string, options: DecisionOptions) => decide(around, action, claimId(named), options),
-  )
+  addDecisions(axon, around, {
+    argument: () => new Argument('<claim>').argParser(claimId),
+    decide: decideClaim,
+    data: (claim) => ({ claim }),
+  })
 }
 
 /** Takes `12` and `axon:12`, as refusals and statements write it. */
@@ -118,37 +96,4 @@ async function show(around: ProgramSurroundings, id: bigint, options: { json?: b
       ])}\n\n${table(['AT', 'EVENT', 'STATUS', 'BY', 'DATA'], happened)}`,
     })
   })
-}
-
-async function decide(
-  around: ProgramSurroundings,
-  action: Action,
-  id: bigint,
-  options: DecisionOptions,
-): Promise<void> {
-  await withDatabase(around, 'deciding', async ({ db, operator }) => {
-    const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
-    const deciding = decideClaim(deps, id, {
-      action,
-      reason: options.reason,
-      operator,
-      ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
-      ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
-    })
-    const decided = await refusedPlainly(deciding)
-    print(around, options, { data: { claim: id, action, ...decided }, text: said(action, id, decided) })
-  })
-}
-
-function said(action: Action, id: bigint, decided: Decided): string {
-  if (decided.outcome === 'proposed')
-    return `Proposed: ${action} ${id}, ${amount(decided.creditMicro)}. This is above what one operator may decide: another one has to run the same command before ${time(decided.until)}.`
-  const { creditMicro, takenMicro } = decided
-  const taken = takenMicro === undefined ? '' : ` Taken back: ${amount(takenMicro)}.`
-  const done = {
-    credit: `Credited ${amount(creditMicro)}.`,
-    refund: `Recorded as refunded.${taken}`,
-    dismiss: `Dismissed.${taken}`,
-  }
-  return done[action]
 }

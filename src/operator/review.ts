@@ -1,19 +1,18 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { Argument } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import { environmentTable } from '../config/environment.ts'
-import { inCredits, type Microcredits } from '../kernel/money.ts'
+import { inCredits } from '../kernel/money.ts'
 import type { Receipt } from '../payments/orders/crediting/store.ts'
 import * as reading from '../payments/orders/reading/store.ts'
-import type { Action, Decided, Decision } from '../payments/orders/review/decision.ts'
+import type { Decided, Decision, ReviewDeps } from '../payments/orders/review/decision.ts'
 import { decideOrder, decideTransfer } from '../payments/orders/review/service.ts'
 import * as store from '../payments/orders/review/store.ts'
 import { parseTransferId, transferId } from '../payments/orders/review/transfer-id.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
-import { parseCredits, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { parseLimit, withJson } from '../terminal/options.ts'
 import { age, amount, fields, print, table, time } from '../terminal/output.ts'
+import { addDecisions, type DecisionOptions } from './decisions.ts'
 import { findAccount } from './find-account.ts'
 import type { AddCommands } from './program.ts'
-import { refusedPlainly } from './refused.ts'
 import { type Session, withDatabase } from './session.ts'
 
 const EVENTS_SHOWN_MAX = 100
@@ -27,29 +26,11 @@ export const reviewCommands: AddCommands = (program, around) => {
   withJson(review.command('show <payment>').description('show an order, or a transfer without one')).action(
     (named: string, options: { json?: boolean }) => show(around, named, options),
   )
-  decision(review, around, 'credit', 'give the Credits for what arrived')
-    .option('--credits <credits>', 'less than what arrived is worth', parseCredits)
-    .option('--account <account>', 'whom to credit for a transfer without an order')
-  decision(review, around, 'refund', 'record that the money was sent back').requiredOption(
-    '--tx <hash>',
-    'the transaction that sent it back',
-    parseHash,
-  )
-  decision(review, around, 'dismiss', 'close it without Credits')
-}
-
-interface DecisionOptions {
-  readonly reason: string
-  readonly json?: boolean
-  readonly credits?: Microcredits
-  readonly account?: string
-  readonly tx?: string
-}
-
-function decision(review: Command, around: ProgramSurroundings, action: Action, description: string): Command {
-  return withReason(withJson(review.command(`${action} <payment>`).description(description))).action(
-    (named: string, options: DecisionOptions) => decide(around, action, named, options),
-  )
+  addDecisions(review, around, {
+    argument: () => new Argument('<payment>'),
+    decide,
+    data: (payment) => ({ payment }),
+  }).option('--account <account>', 'whom to credit for a transfer without an order')
 }
 
 async function list(around: ProgramSurroundings, options: { limit: number; json?: boolean }): Promise<void> {
@@ -174,60 +155,16 @@ async function showOrder(
 }
 
 async function decide(
-  around: ProgramSurroundings,
-  action: Action,
+  deps: ReviewDeps,
   named: string,
-  options: DecisionOptions,
-): Promise<void> {
-  await withDatabase(around, 'deciding', async ({ db, operator }) => {
-    const account = options.account === undefined ? undefined : await findAccount(db, options.account)
-    const wanted: Decision = {
-      action,
-      reason: options.reason,
-      operator,
-      ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
-      ...(account === undefined ? {} : { accountId: account.id }),
-      ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
-    }
-    const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
-    const key = parseTransferId(named)
-    if (key === undefined && account !== undefined)
-      throw new ProgramFault(exitCodes.usage, 'An order names its account itself: leave --account out.')
-    const deciding = key ? decideTransfer(deps, key, wanted) : decideOrder(deps, orderId(named), wanted)
-    const decided = await refusedPlainly(deciding)
-    print(around, options, {
-      data: { payment: named, action, ...decided },
-      text: said(action, named, decided),
-    })
-  })
-}
-
-/** What was decided, for people. */
-export function said(action: Action, named: string, decided: Decided): string {
-  if (decided.outcome === 'proposed')
-    return `Proposed: ${action} ${named}, ${amount(decided.creditMicro)}. This is above what one operator may decide: another one has to run the same command before ${time(decided.until)}.`
-  const { creditMicro, takenMicro } = decided
-  const taken = takenMicro === undefined ? '' : ` Taken back: ${amount(takenMicro)}.`
-  const done = {
-    credit: `Credited ${amount(creditMicro)}.`,
-    refund: `Recorded as refunded.${taken}`,
-    dismiss: `Dismissed.${taken}`,
-  }
-  return done[action]
-}
-
-/** Above this value a decision takes two operators. Refuses a setting that is no amount. */
-export function aloneLimit(around: ProgramSurroundings): Microcredits {
-  const { parser, fallback } = environmentTable.FAREBOX_REVIEW_ALONE_CREDITS
-  const text = around.environment.FAREBOX_REVIEW_ALONE_CREDITS
-  if (text === undefined || text === '') return fallback
-  const limit = parser.parse(text)
-  if (limit === undefined)
-    throw new ProgramFault(
-      exitCodes.usage,
-      'FAREBOX_REVIEW_ALONE_CREDITS takes Credits as a plain decimal, such as 100.',
-    )
-  return limit
+  wanted: Decision,
+  { account: credited }: DecisionOptions,
+): Promise<Decided> {
+  const account = credited === undefined ? undefined : await findAccount(deps.db, credited)
+  const key = parseTransferId(named)
+  if (key) return decideTransfer(deps, key, account ? { ...wanted, accountId: account.id } : wanted)
+  if (account) throw new ProgramFault(exitCodes.usage, 'An order names its account itself: leave --account out.')
+  return decideOrder(deps, orderId(named), wanted)
 }
 
 function orderId(text: string): string {
@@ -236,12 +173,6 @@ function orderId(text: string): string {
     exitCodes.usage,
     'That is no order id and no transfer: `farebox review list` names them in its first column.',
   )
-}
-
-/** A transaction hash, in lower case. */
-export function parseHash(text: string): string {
-  if (/^0x[0-9a-f]{64}$/i.test(text)) return text.toLowerCase()
-  throw new InvalidArgumentError('It takes a transaction hash: 0x and 64 hexadecimal digits.')
 }
 
 const keyOf = (transfer: store.Transfer): Receipt => ({

@@ -1,15 +1,12 @@
-import { Argument, type Command } from 'commander'
+import { Argument } from 'commander'
 import type { ProgramSurroundings } from '../app/surroundings.ts'
-import type { Microcredits } from '../kernel/money.ts'
-import type { Action } from '../payments/orders/review/decision.ts'
 import { decidePayment } from '../payments/x402/review/service.ts'
 import * as store from '../payments/x402/store.ts'
 import { exitCodes, ProgramFault } from '../terminal/exit-codes.ts'
-import { parseCredits, parseId, parseLimit, withJson, withReason } from '../terminal/options.ts'
+import { parseId, parseLimit, withJson } from '../terminal/options.ts'
 import { age, amount, fields, print, table, time } from '../terminal/output.ts'
+import { addDecisions } from './decisions.ts'
 import type { AddCommands } from './program.ts'
-import { refusedPlainly } from './refused.ts'
-import { aloneLimit, parseHash, said } from './review.ts'
 import { withDatabase } from './session.ts'
 
 /** `farebox x402 list|show|credit|refund|dismiss`: x402 payments that need somebody. */
@@ -22,34 +19,11 @@ export const x402Commands: AddCommands = (program, around) => {
   withJson(x402.command('show').description('show a payment and all that happened to it').addArgument(id())).action(
     (payment: bigint, options: { json?: boolean }) => show(around, payment, options),
   )
-  decision(x402, around, 'credit', 'give the Credits for what arrived').option(
-    '--credits <credits>',
-    'less than what arrived is worth',
-    parseCredits,
-  )
-  decision(x402, around, 'refund', 'record that the money was sent back').requiredOption(
-    '--tx <hash>',
-    'the transaction that sent it back',
-    parseHash,
-  )
-  decision(x402, around, 'dismiss', 'close it without Credits')
-}
-
-interface DecisionOptions {
-  readonly reason: string
-  readonly json?: boolean
-  readonly credits?: Microcredits
-  readonly tx?: string
-}
-
-function decision(x402: Command, around: ProgramSurroundings, action: Action, description: string): Command {
-  const command = x402
-    .command(action)
-    .description(description)
-    .addArgument(new Argument('<payment>').argParser(parseId))
-  return withReason(withJson(command)).action((payment: bigint, options: DecisionOptions) =>
-    decide(around, action, payment, options),
-  )
+  addDecisions(x402, around, {
+    argument: id,
+    decide: decidePayment,
+    data: (payment) => ({ payment_id: Number(payment) }),
+  })
 }
 
 async function list(around: ProgramSurroundings, options: { limit: number; json?: boolean }): Promise<void> {
@@ -95,30 +69,6 @@ async function show(around: ProgramSurroundings, id: bigint, options: { json?: b
         ['transaction', payment.tx_hash],
         ['made', time(payment.created_at)],
       ])}\n\n${table(['AT', 'EVENT', 'STATUS', 'DATA'], happened)}`,
-    })
-  })
-}
-
-async function decide(
-  around: ProgramSurroundings,
-  action: Action,
-  id: bigint,
-  options: DecisionOptions,
-): Promise<void> {
-  await withDatabase(around, 'deciding', async ({ db, operator }) => {
-    const deps = { db, clock: around.clock, aloneLimitMicro: aloneLimit(around) }
-    const decided = await refusedPlainly(
-      decidePayment(deps, id, {
-        action,
-        reason: options.reason,
-        operator,
-        ...(options.credits === undefined ? {} : { creditMicro: options.credits }),
-        ...(options.tx === undefined ? {} : { refundTxHash: options.tx }),
-      }),
-    )
-    print(around, options, {
-      data: { payment_id: Number(id), action, ...decided },
-      text: said(action, String(id), decided),
     })
   })
 }
