@@ -588,7 +588,6 @@ create table hold_resolutions (
   constraint hold_resolutions_pkey PRIMARY KEY (hold_id),
   constraint hold_resolutions_check CHECK (((kind = 'captured'::resolution_kind) OR ((actual_micro)::bigint = 0)))
 );
-CREATE INDEX hold_resolutions_time ON hold_resolutions USING brin (resolved_at) WITH (pages_per_range='64', autosummarize='on');
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON hold_resolutions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table holds (
@@ -1267,7 +1266,6 @@ CREATE INDEX x402_payments_undone ON x402_payments USING btree (status) WHERE st
 -- function budget_windows_at(moment timestamp with time zone) returns TABLE(window_kind budget_window, starts_on date); sql, immutable
 -- function captured_parts(hold bigint, actual bigint) returns TABLE(bucket_id bigint, payer_account_id bigint, captured_micro bigint); sql, stable
 -- function holds_begun(since timestamp with time zone, upto timestamp with time zone) returns SETOF holds; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
--- function holds_ended(since timestamp with time zone, upto timestamp with time zone) returns SETOF hold_resolutions; sql, stable, enable_indexscan=off, enable_indexonlyscan=off, enable_seqscan=off
 -- function ledger_apply(operations json) returns TABLE(ordinal integer, status text, amount_micro bigint, available_micro bigint, detail json); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, plan_cache_mode=force_generic_plan, enable_seqscan=off, enable_hashjoin=off, enable_mergejoin=off, jit=off
 -- function ledger_audit() returns TABLE(check_name text, subject text, expected text, found text); sql, stable, security definer, search_path=pg_catalog, public, pg_temp
 -- function ledger_audit_recent() returns TABLE(check_name text, subject text, expected text, found text); plpgsql, volatile, security definer, search_path=pg_catalog, public, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_nestloop=off, jit=off
@@ -1340,7 +1338,6 @@ grant execute on function budget_rooms(budget bigint, moment timestamp with time
 grant execute on function budget_windows_at(moment timestamp with time zone) to farebox_app;
 grant execute on function captured_parts(hold bigint, actual bigint) to farebox_app;
 grant execute on function holds_begun(since timestamp with time zone, upto timestamp with time zone) to farebox_app;
-grant execute on function holds_ended(since timestamp with time zone, upto timestamp with time zone) to farebox_app;
 grant execute on function ledger_apply(operations json) to farebox_app;
 grant execute on function ledger_audit() to farebox_app;
 grant execute on function ledger_audit_recent() to farebox_app;

@@ -7,13 +7,6 @@ set enable_seqscan = off
 as $$
   select * from holds h where h.created_at >= since and h.created_at < upto
 $$;
-create or replace function holds_ended(since timestamptz, upto timestamptz) returns setof hold_resolutions language sql stable
-set enable_indexscan = off
-set enable_indexonlyscan = off
-set enable_seqscan = off
-as $$
-  select * from hold_resolutions r where r.resolved_at >= since and r.resolved_at < upto
-$$;
 create or replace function transfers_moved(since timestamptz, upto timestamptz) returns setof transfers language sql stable
 set enable_indexscan = off
 set enable_indexonlyscan = off
@@ -39,7 +32,7 @@ begin
     select i.indexrelid, pages.per_range, pg_relation_size(i.indrelid) / current_setting('block_size')::bigint / pages.per_range - 1 as last_full
     from pg_index i join pg_class c on c.oid = i.indexrelid
     cross join lateral (select o.option_value::bigint as per_range from pg_options_to_table(c.reloptions) o where o.option_name = 'pages_per_range') pages
-    where i.indexrelid in ('transfers_time'::regclass, 'holds_time'::regclass, 'hold_resolutions_time'::regclass, 'credit_grants_time'::regclass)
+    where i.indexrelid in ('transfers_time'::regclass, 'holds_time'::regclass, 'credit_grants_time'::regclass)
     order by i.indexrelid
   loop
     for n in reverse by_time.last_full .. greatest(0, by_time.last_full - 999) loop
@@ -77,12 +70,13 @@ declare
   latest bigint[];
   latest_at timestamptz[];
   latest_micro bigint[];
-  -- holds that were ended in the span
+  -- what was open where the last audit ended, and all that was begun since
+  known bigint[];
+  -- what of it is ended now, what was ended in the span, and what is open now
+  finished bigint[];
   ended bigint[];
   ended_kind resolution_kind[];
   ended_micro bigint[];
-  -- what was open where the last audit ended and all that was begun since, and what of it is open now
-  known bigint[];
   open bigint[];
 begin
   select audited_until into since from audit_progress for update skip locked;
@@ -92,9 +86,16 @@ begin
   end if;
 
   select array_agg(h.id), array_agg(h.created_at), array_agg(h.reserve_micro) into latest, latest_at, latest_micro from holds_begun(since, 'infinity') h;
-  select array_agg(r.hold_id), array_agg(r.kind), array_agg(r.actual_micro) into ended, ended_kind, ended_micro from holds_ended(since, upto) r;
   known := array(select o.hold_id from audit_open_holds o union select l.id from unnest(latest) l (id) order by 1);
-  open := array(select k.id from unnest(known) k (id) except select r.hold_id from hold_resolutions r where r.hold_id = any (known));
+  -- whatever ended in the span had been open before or began since: its end is found by its id. A search by time would meet
+  -- the pages all over the table in which a vacuum had found room for one more short row.
+  select array_agg(r.hold_id),
+         array_agg(r.hold_id) filter (where r.resolved_at < upto),
+         array_agg(r.kind) filter (where r.resolved_at < upto),
+         array_agg(r.actual_micro) filter (where r.resolved_at < upto)
+  into finished, ended, ended_kind, ended_micro
+  from hold_resolutions r where r.hold_id = any (known);
+  open := array(select k.id from unnest(known) k (id) except select f.id from unnest(finished) f (id));
 
   return query
     with recent as materialized (
@@ -179,9 +180,11 @@ begin
     where k.process_id is not null and not exists (select from hold_flags f where f.hold_id = k.hold_id offset 0)
       and (p.id is null or p.heartbeat_at < now() - interval '10 minutes');
 
-  delete from audit_open_holds o where not exists (select from unnest(open) k (id) where k.id = o.hold_id);
+  -- what ends after this moment is looked for next time, though it may be ended already
+  delete from audit_open_holds o where o.hold_id = any (ended);
   insert into audit_open_holds (hold_id)
-  select l.id from unnest(latest, latest_at) l (id, created_at) join unnest(open) k (id) on k.id = l.id where l.created_at < upto
+  select l.id from unnest(latest, latest_at) l (id, created_at) where l.created_at < upto
+  except select e.id from unnest(ended) e (id)
   on conflict do nothing;
   update audit_progress set audited_until = upto;
 end $$;
