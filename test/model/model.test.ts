@@ -11,6 +11,8 @@ const SEEDS = Number(process.env.FAREBOX_MODEL_SEEDS ?? 100)
 const OPERATIONS = Number(process.env.FAREBOX_MODEL_OPERATIONS ?? 200)
 const SEED = Number(process.env.FAREBOX_MODEL_SEED ?? 1)
 const FROM = Number(process.env.FAREBOX_MODEL_FROM ?? 0)
+/** The long form takes an hour: it says how far it is. */
+const PROGRESS_EVERY = 50
 /** Whether a failing run is made smaller; who only asks whether one fails does not wait for that. */
 const SHRINK = process.env.FAREBOX_MODEL_SHRINK !== '0'
 /** Every answer is compared; a wrong balance stays wrong, so that looking now and then finds it, and shrinking its step. */
@@ -70,6 +72,7 @@ test(`the ledger answers and moves money as an independent model does, over ${SE
       // drawn all the same, so that the others are what they are in a whole run
       drawn += 1
       if (drawn > FROM) operations += await run(steps)
+      if (drawn % PROGRESS_EVERY === 0) process.stdout.write(`model: run ${drawn} of ${SEEDS}\n`)
     }),
     { seed: SEED, numRuns: SEEDS, unbiased: true, endOnFailure: !SHRINK },
   )

@@ -14,6 +14,9 @@ import { usageRoutes } from './routes.ts'
 const HISTORIES = Number(process.env.FAREBOX_STATEMENT_HISTORIES ?? 40)
 const SEED = Number(process.env.FAREBOX_STATEMENT_SEED ?? Date.now() % 2 ** 31)
 
+/** The long form takes half an hour: it says how far it is. */
+const PROGRESS_EVERY = 500
+
 let database: TestDatabase
 let http: ReturnType<typeof readingServer>
 beforeAll(async () => {
@@ -193,6 +196,7 @@ test(
             for (const [index, ask] of asked.entries())
               expect({ ...(await ask()), request_id: '' }).toEqual(before[index])
           }
+          if (nth % PROGRESS_EVERY === 0) process.stdout.write(`statements: ${nth} of ${HISTORIES} histories\n`)
         },
       ),
       // a smaller history that fails is looked for by hand, with the seed that is told: each costs a database's work
