@@ -8,6 +8,7 @@ import { Answer } from '../../../ui/query.tsx'
 import { AdminsOnly } from '../admins-only.tsx'
 import { Said } from '../reason-dialog.tsx'
 import { DecideDialog } from './decide-dialog.tsx'
+import { happening } from './happenings.ts'
 import { kinds } from './kinds.ts'
 import { operatorName } from './operator-name.ts'
 import '../operator.css'
@@ -270,7 +271,7 @@ function History({ review: { events } }: { review: Review }) {
           <li key={`${event.at} ${event.event}`}>
             <Time at={event.at} />
             <span>
-              {event.event.replaceAll('_', ' ')} <Badge>{event.status.replaceAll('_', ' ')}</Badge>{' '}
+              {happening(event.event)} <Badge>{event.status.replaceAll('_', ' ')}</Badge>{' '}
               <span className="quiet small">{event.by === null ? '' : operatorName(event.by)}</span>
             </span>
           </li>
