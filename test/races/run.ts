@@ -12,6 +12,8 @@ const COUNTED = [
   'test/races/settling.test.ts',
   'test/races/budgets.test.ts',
   'test/races/two-processes.test.ts',
+  'test/races/reaper.test.ts',
+  'src/billing/idempotency/idempotency.test.ts',
   'src/identity/sessions/races.test.ts',
   'src/payments/orders/races.test.ts',
   'src/payments/one-credit.test.ts',

@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Person, startTestApp, type TestApp, until } from '../../../test/app.ts'
 import { answering, gated, hangingUp, refusing } from '../../../test/mock-provider.ts'
+import { raceRepeats, repeatedRace } from '../../../test/races/repeated.ts'
 import type { JsonObject } from '../../providers/provider.ts'
 import { claimKey, pruneAnswers, settleLeftBehind } from './service.ts'
+
+/** The long form: npm run test:races, 200 repetitions. */
+const REPEATS = raceRepeats(2)
 
 let app: TestApp
 let person: Person
@@ -140,6 +144,42 @@ describe.each([
     await app.database.sql('update api_keys set revoked_at = null where id = $1', [person.keyId])
     await app.database.sql(`update accounts set status = 'banned' where id = $1`, [person.accountId])
     expect((await named('revoked', kind)).status).toBe(403)
+  })
+})
+
+test('of different bodies under one key at once, many copies of each, one is done and billed: its copies get its answer, the others are told to choose another key', {
+  timeout: 20_000 + REPEATS * 2_000,
+}, async () => {
+  const bodies = [0, 1, 2, 3].map((seed) => ({ seed, ...(seed % 2 === 0 ? {} : { stream: true }) }))
+  const ways = bodies.map(({ seed }) => `body ${seed}`)
+  await repeatedRace('one key, different bodies', REPEATS, ways, async (turn) => {
+    person = await app.person()
+    app.mock.calls.length = 0
+    // copies of all bodies in turn, each turn beginning with another one
+    const sent = Array.from({ length: 24 }, (_, n) => bodies[(n + turn) % bodies.length] as (typeof bodies)[number])
+    const answers = await Promise.all(sent.map((body) => named('shared', body)))
+    expect(app.mock.calls.length).toBe(1)
+    const winner = app.mock.calls[0]?.body.seed as number
+    const first = answers.find(({ status, headers }) => status === 200 && !headers.has('idempotent-replayed'))
+    const requestId = first?.headers.get('x-request-id')
+    expect(requestId).toEqual(expect.any(String))
+    for (const [n, { status, text, json }] of answers.entries()) {
+      if (sent[n]?.seed !== winner)
+        expect([status, json.code, json.original_request_id]).toEqual([409, 'idempotency_conflict', requestId])
+      else if (status !== 200)
+        expect([status, json.code, json.original_request_id]).toEqual([409, 'request_in_progress', requestId])
+      else expect(text).toBe(first?.text)
+    }
+    // and whoever asks again when it is over
+    for (const body of bodies) {
+      const again = await named('shared', body)
+      if (body.seed === winner) expect([again.status, again.text]).toEqual([200, first?.text])
+      else expect([again.status, again.json.code]).toEqual([409, 'idempotency_conflict'])
+    }
+    expect(app.mock.calls.length).toBe(1)
+    expect(await app.holds(person)).toMatchObject([{ request_id: requestId, kind: 'captured', actual_micro: COST }])
+    expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n - COST, heldMicro: 0n })
+    return `body ${winner}`
   })
 })
 
