@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, type TestContext } from 'vitest'
 
 /** How often each race is run: `short` times in `npm test`, 200 in the long form, `npm run test:races`. */
 export const raceRepeats = (short: number): number => Number(process.env.FAREBOX_RACE_REPEATS ?? short)
@@ -29,3 +29,10 @@ export async function inTurns<A, B>(turn: number, one: () => Promise<A>, other: 
   const late = other()
   return Promise.all([one(), late])
 }
+
+/**
+ * True after the last of the repetitions that the runner makes of a test. What looks through everything that was ever
+ * written, as the audit does, is asked then: what went wrong in an earlier repetition is wrong there still.
+ */
+export const isLastRepetition = ({ task }: Pick<TestContext, 'task'>): boolean =>
+  (task.result?.repeatCount ?? 0) >= (task.repeats ?? 0)
