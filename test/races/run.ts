@@ -17,6 +17,7 @@ const COUNTED = [
   'src/identity/sessions/races.test.ts',
   'src/payments/orders/races.test.ts',
   'src/payments/one-credit.test.ts',
+  'src/payments/watcher/racing.test.ts',
 ]
 /** Tests that are one race each, by file and a part of their title: the runner repeats them. */
 const WHOLE: ReadonlyArray<readonly [file: string, title: string]> = [
