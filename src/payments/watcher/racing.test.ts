@@ -182,9 +182,10 @@ test('a transfer that is found while its order expires is credited once when it 
     const { id, amount, txHash, expiresAt } = await paidWhenOver(kind)
     at = new Date(expiresAt.getTime() + 1)
     const sweep = async () => {
-      // at once, or just when the transfer is written down and its order is looked for
+      // at once, or some steps after the transfer is written down, while its order is looked for
       if (turn % 4 !== 0)
         await until(async () => (await setting.transfer(txHash)) !== undefined, 'the transfer is read')
+      for (let steps = 2 * (turn % 7); steps > 0; steps--) await database.sql('select 1')
       await Promise.all(Array.from({ length: 3 }, () => sweepLapsed({ db: database.db, clock }, 1_000)))
     }
     const everybody = () => Promise.all([...watchers.map((each) => each.once()), sweep()])
