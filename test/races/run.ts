@@ -22,7 +22,6 @@ const COUNTED = [
 /** Tests that are one race each, by file and a part of their title: the runner repeats them. */
 const WHOLE: ReadonlyArray<readonly [file: string, title: string]> = [
   ['test/races/locks.test.ts', 'waits for its family, and two that waited together are one'],
-  ['test/races/two-processes.test.ts', 'in the middle of a burst no reserve succeeds'],
   ['src/identity/links/races.test.ts', 'beside an unlink by the'],
   ['src/identity/links/races.test.ts', 'a budget cut under 200 parallel holds'],
   ['src/identity/links/races.test.ts', "no hold that begins after the kill switch's answer"],
