@@ -13,6 +13,7 @@ const COUNTED = [
   'test/races/budgets.test.ts',
   'test/races/two-processes.test.ts',
   'test/races/reaper.test.ts',
+  'test/races/deploy.test.ts',
   'src/billing/idempotency/idempotency.test.ts',
   'src/identity/sessions/races.test.ts',
   'src/payments/orders/races.test.ts',

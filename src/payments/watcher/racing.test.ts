@@ -118,6 +118,94 @@ test(`three watchers that race, two of them dying at random inside their transac
   ])
 }, 300_000)
 
+test(`${BLOCKS} blocks behind are caught up in one round of few questions, and no order that was paid meanwhile has expired`, async () => {
+  const { chain, database } = setting
+  const orders = await Promise.all(Array.from({ length: 5 }, () => setting.order()))
+  for (const { id } of orders) await reservedAttempt(database, id)
+  for (const { amount } of orders) {
+    await chain.pay({ from: setting.payer, amount })
+    await chain.mine(BLOCKS / 5, 0)
+  }
+  const [cursor] = await database.sql<{ block: string }>('select block from chain_cursors')
+  const behind = Number((await chain.height()) - BigInt(cursor?.block ?? 0))
+  expect(behind).toBeGreaterThanOrEqual(BLOCKS)
+  const node = await lyingNode(chain.rpcUrl)
+  const asked: string[] = []
+  node.lie = (call, honest) => {
+    asked.push(call.method)
+    return honest(call.method, ...call.params)
+  }
+  const round = setting.rounds({ urls: [node.url] })
+  const startedAt = performance.now()
+  await round.once()
+  measured(`${BLOCKS} blocks behind: caught up in ${Math.round(performance.now() - startedAt)} ms`)
+  await node.stop()
+  expect(round.status()).toMatchObject({ behind: 0n, healthy: true })
+  // 500 blocks at once for the scan, and as many for what was sent on, which the comparison asks for
+  expect(asked.filter((method) => method === 'eth_getLogs').length).toBeLessThanOrEqual(2 * Math.ceil(behind / 500) + 1)
+  expect(await Promise.all(orders.map(async ({ id }) => (await orderOf(database, id)).status))).toEqual(
+    Array(5).fill('completed'),
+  )
+}, 300_000)
+
+test('with 10000 open orders a round asks nodes no more than with none, and a payment among them is found', async () => {
+  const { chain, database, asset } = setting
+  const node = await lyingNode(chain.rpcUrl)
+  const round = setting.rounds({ urls: [node.url] })
+  const callsOfRound = async () => {
+    await chain.mine()
+    const before = node.calls
+    const startedAt = performance.now()
+    await round.once()
+    return { calls: node.calls - before, ms: Math.round(performance.now() - startedAt) }
+  }
+  await callsOfRound()
+  const none = await callsOfRound()
+  await database.sql(
+    `insert into orders (id, payer_account_id, account_id, payer_address, asset_id, chain_id, token_address, recipient_address, amount_micro, credit_micro, rate_ppm,
+       status, idempotency_key, idempotency_fingerprint, created_at, expires_at)
+     select gen_random_uuid(), $1, $1, $2, $3, $4, $5, $6, 900000000 + n, 900000000 + n, 1000000,
+       (case when n % 2 = 0 then 'pending' else 'confirming' end)::order_status, 'open ' || n, '\\x00', now(), now() + interval '30 minutes'
+     from generate_series(1, 10000) n`,
+    [setting.accountId, setting.payer, asset.assetId, asset.chainId, asset.tokenAddress, asset.recipientAddress],
+  )
+  const many = await callsOfRound()
+  expect(many.calls).toBe(none.calls)
+  await chain.pay({ from: setting.payer, amount: 900_005_000n })
+  const withPayment = await callsOfRound()
+  expect(await database.sql('select status from orders where amount_micro = 900005000')).toEqual([
+    { status: 'confirming' },
+  ])
+  measured(
+    `10000 open orders: a round takes ${many.ms} ms, ${withPayment.ms} ms with a payment; ${none.ms} ms with none`,
+  )
+  await node.stop()
+  await database.sql(
+    `update orders set status = 'expired' where status in ('pending', 'confirming') and tx_hash is null`,
+  )
+}, 300_000)
+
+test('a watcher at rest looks at once when it is woken, and ends when it is stopped', async () => {
+  const { chain, database, asset } = setting
+  const watcher = startWatcher({
+    db: database.db,
+    clock: systemClock,
+    random: systemRandom,
+    reconcileMs: 1e9,
+    onTrouble: () => undefined,
+    chains: [watchedThrough([chain.rpcUrl], [asset])],
+    busyMs: 20,
+    idleMs: 3_600_000,
+  })
+  const { id, amount } = await setting.order()
+  await chain.pay({ from: setting.payer, amount })
+  await chain.mine(2)
+  watcher.wake(31_337n)
+  while ((await orderOf(database, id)).status !== 'completed') await pause(5)
+  await watcher.stop()
+  expect(watcher.status()).toMatchObject([{ healthy: true, stopped: false, reading: true }])
+}, 20_000)
+
 /** What is paid about when its order ends: in the last block that is in time, or after it, with a send attempt of before or without. */
 const LATE = [
   { late: false, attempted: false, status: 'completed' },
@@ -220,91 +308,3 @@ test('a transfer that is found while its order expires is credited once when it 
     return `${kind.status}${kind.attempted ? ' by its attempt' : ''}, found ${swept.length > 0 ? 'after' : 'before'} the sweep`
   })
 })
-
-test(`${BLOCKS} blocks behind are caught up in one round of few questions, and no order that was paid meanwhile has expired`, async () => {
-  const { chain, database } = setting
-  const orders = await Promise.all(Array.from({ length: 5 }, () => setting.order()))
-  for (const { id } of orders) await reservedAttempt(database, id)
-  for (const { amount } of orders) {
-    await chain.pay({ from: setting.payer, amount })
-    await chain.mine(BLOCKS / 5, 0)
-  }
-  const [cursor] = await database.sql<{ block: string }>('select block from chain_cursors')
-  const behind = Number((await chain.height()) - BigInt(cursor?.block ?? 0))
-  expect(behind).toBeGreaterThanOrEqual(BLOCKS)
-  const node = await lyingNode(chain.rpcUrl)
-  const asked: string[] = []
-  node.lie = (call, honest) => {
-    asked.push(call.method)
-    return honest(call.method, ...call.params)
-  }
-  const round = setting.rounds({ urls: [node.url] })
-  const startedAt = performance.now()
-  await round.once()
-  measured(`${BLOCKS} blocks behind: caught up in ${Math.round(performance.now() - startedAt)} ms`)
-  await node.stop()
-  expect(round.status()).toMatchObject({ behind: 0n, healthy: true })
-  // 500 blocks at once for the scan, and as many for what was sent on, which the comparison asks for
-  expect(asked.filter((method) => method === 'eth_getLogs').length).toBeLessThanOrEqual(2 * Math.ceil(behind / 500) + 1)
-  expect(await Promise.all(orders.map(async ({ id }) => (await orderOf(database, id)).status))).toEqual(
-    Array(5).fill('completed'),
-  )
-}, 300_000)
-
-test('with 10000 open orders a round asks nodes no more than with none, and a payment among them is found', async () => {
-  const { chain, database, asset } = setting
-  const node = await lyingNode(chain.rpcUrl)
-  const round = setting.rounds({ urls: [node.url] })
-  const callsOfRound = async () => {
-    await chain.mine()
-    const before = node.calls
-    const startedAt = performance.now()
-    await round.once()
-    return { calls: node.calls - before, ms: Math.round(performance.now() - startedAt) }
-  }
-  await callsOfRound()
-  const none = await callsOfRound()
-  await database.sql(
-    `insert into orders (id, payer_account_id, account_id, payer_address, asset_id, chain_id, token_address, recipient_address, amount_micro, credit_micro, rate_ppm,
-       status, idempotency_key, idempotency_fingerprint, created_at, expires_at)
-     select gen_random_uuid(), $1, $1, $2, $3, $4, $5, $6, 900000000 + n, 900000000 + n, 1000000,
-       (case when n % 2 = 0 then 'pending' else 'confirming' end)::order_status, 'open ' || n, '\\x00', now(), now() + interval '30 minutes'
-     from generate_series(1, 10000) n`,
-    [setting.accountId, setting.payer, asset.assetId, asset.chainId, asset.tokenAddress, asset.recipientAddress],
-  )
-  const many = await callsOfRound()
-  expect(many.calls).toBe(none.calls)
-  await chain.pay({ from: setting.payer, amount: 900_005_000n })
-  const withPayment = await callsOfRound()
-  expect(await database.sql('select status from orders where amount_micro = 900005000')).toEqual([
-    { status: 'confirming' },
-  ])
-  measured(
-    `10000 open orders: a round takes ${many.ms} ms, ${withPayment.ms} ms with a payment; ${none.ms} ms with none`,
-  )
-  await node.stop()
-  await database.sql(
-    `update orders set status = 'expired' where status in ('pending', 'confirming') and tx_hash is null`,
-  )
-}, 300_000)
-
-test('a watcher at rest looks at once when it is woken, and ends when it is stopped', async () => {
-  const { chain, database, asset } = setting
-  const watcher = startWatcher({
-    db: database.db,
-    clock: systemClock,
-    random: systemRandom,
-    reconcileMs: 1e9,
-    onTrouble: () => undefined,
-    chains: [watchedThrough([chain.rpcUrl], [asset])],
-    busyMs: 20,
-    idleMs: 3_600_000,
-  })
-  const { id, amount } = await setting.order()
-  await chain.pay({ from: setting.payer, amount })
-  await chain.mine(2)
-  watcher.wake(31_337n)
-  while ((await orderOf(database, id)).status !== 'completed') await pause(5)
-  await watcher.stop()
-  expect(watcher.status()).toMatchObject([{ healthy: true, stopped: false, reading: true }])
-}, 20_000)
