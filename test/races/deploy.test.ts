@@ -16,13 +16,13 @@ import { raceRepeats, repeatedRace } from './repeated.ts'
 const REPEATS = raceRepeats(1)
 const CLIENTS = 6
 /** Calls that the new server answers before a deploy counts as done. */
-const CALLS_AFTER = 10
+const CALLS_AFTER = 6
 /** One deploy in three has no time for the calls that run; the others wait for all of them. */
 const DRAIN_MS = [25_000, 25_000, 0] as const
 
 const configuration = `
 allow_demo: true
-providers: { demo: { kind: demo, first_token_ms: 150, token_ms: 10 } }
+providers: { demo: { kind: demo, first_token_ms: 150, token_ms: 25 } }
 models:
 ${['chat', 'slow']
   .map(
