@@ -68,6 +68,13 @@ async function afterTrips(count: number): Promise<void> {
   for (let left = count; left > 0; left--) await database.sql('select 1')
 }
 
+/** Claims the Idempotency-Key of a call by one server or another. */
+function claimOf(id: bigint) {
+  const requestId = `request ${id}`
+  const request = { accountId: OWNER, route: '/a', key: requestId, body: {}, requestId }
+  return (by: Server) => claimKey({ ...by, onTrouble: () => expect.unreachable() }, request)
+}
+
 /** What is written of a hold: its end, its flag, its place on the lists, and what was told of it. */
 const writtenOf = async (id: bigint) =>
   (
@@ -89,9 +96,7 @@ test('a capture beside the reapers of two servers is the one end of its hold: th
   await repeatedRace('capture against reaper', REPEATS, ways, async (turn) => {
     const dying = await server(DEAD_PID)
     const id = await dying.ledger.nextHoldId()
-    const requestId = `request ${id}`
-    const request = { accountId: OWNER, route: '/a', key: requestId, body: {}, requestId }
-    const claim = (by: Server) => claimKey({ ...by, onTrouble: () => expect.unreachable() }, request)
+    const claim = claimOf(id)
     const claimed = await claim(dying)
     expect(await dying.ledger.reserve(reserveOf(id, 10n))).toMatchObject({ kind: 'reserved' })
     const end = () =>
@@ -130,7 +135,7 @@ test('a capture beside the reapers of two servers is the one end of its hold: th
   expect(await auditLedger(database.db)).toEqual([])
 })
 
-test('a hold that a process makes while it is reaped is refused, or marked by this look or by the next', {
+test('a hold that a process makes while it is reaped is refused, or marked by this look or by the next, and its key stands for it alone', {
   timeout,
 }, async () => {
   const before = await balanceOf(database)
@@ -141,6 +146,8 @@ test('a hold that a process makes while it is reaped is refused, or marked by th
     // its lane is open, as a server's is, so that the hold is as fast as the look
     await dying.ledger.reserve(reserveOf(await dying.ledger.nextHoldId(), CREDITS * 2n))
     const id = await dying.ledger.nextHoldId()
+    const claimed = claimOf(id)
+    await claimed(dying)
     const [made, looked] = await inTurns(
       turn,
       async () => {
@@ -149,15 +156,23 @@ test('a hold that a process makes while it is reaped is refused, or marked by th
       },
       look,
     )
+    // while it may have been made, its call is in progress, or interrupted once its hold was marked: never begun anew
+    await claimed(living[0] as Server).then(
+      ({ kind }) => expect(kind).toBe('replay'),
+      (error: unknown) => expect(error).toMatchObject({ code: 'request_in_progress' }),
+    )
     const next = await look()
     await lastLook(dying)
+    const again = await claimed(living[0] as Server)
     await dying.applier.close()
     if (made instanceof Fault) {
       expect(made.code).toBe('unavailable')
+      expect(again.kind).toBe('first')
       expect(await database.sql('select id from holds where id = $1', [id])).toEqual([])
       return 'refused'
     }
     expect(made).toMatchObject({ kind: 'reserved' })
+    expect(again).toMatchObject({ kind: 'replay', answer: { status: 502 } })
     held += 10n
     expect(await writtenOf(id)).toEqual({ ends: null, moved: null, flags: ['usage_unknown'], listed: 1, told: 1 })
     expect([...looked, ...next]).toContain(id)

@@ -235,12 +235,14 @@ describe('claims that a dead process left open', () => {
       { accountId: person.accountId, route: PATH, key, body: { a: 1 }, requestId },
     )
 
-  test('are answered as interrupted where a call was begun, and free where none was', async () => {
+  test('are answered as interrupted where a call was begun, and free where none was and none can begin any more', async () => {
     const held = await app.chat(person)
     await claim('begun', held.headers.get('x-request-id') ?? '', 4711n)
     await claim('not begun', 'req_none', 4711n)
     await claim('of another', 'req_other', 4712n)
-    await settleLeftBehind(app.database.db, 4711n)
+    await settleLeftBehind(app.database.db, 4711n, { freesUnbegun: false })
+    await expect(claim('not begun', 'req_new0', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
+    await settleLeftBehind(app.database.db, 4711n, { freesUnbegun: true })
     expect(await claim('begun', 'req_new', 1n)).toMatchObject({ kind: 'replay', answer: { status: 502 } })
     expect(await claim('not begun', 'req_new2', 1n)).toMatchObject({ kind: 'first' })
     await expect(claim('of another', 'req_new3', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })

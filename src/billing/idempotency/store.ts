@@ -90,12 +90,12 @@ export async function forget(db: Database, { accountId, route, key, requestId }:
 }
 
 /**
- * Claims that a dead process left open: those whose call was begun get `answer`, the others are forgotten. One that was
- * only taken for dead may answer meanwhile: what it says of its call stays.
+ * Claims that a dead process left open: those whose call was begun get `answer`, the others are forgotten if
+ * `freesUnbegun`. One that was only taken for dead may answer meanwhile: what it says of its call stays.
  */
 export async function settleLeftBehind(
   db: Database,
-  processId: bigint,
+  { processId, freesUnbegun }: { readonly processId: bigint; readonly freesUnbegun: boolean },
   answer: (requestId: string) => { status: number; body: string },
 ): Promise<void> {
   const rows = await db
@@ -107,8 +107,9 @@ export async function settleLeftBehind(
     .execute()
   for (const row of rows) {
     const one = { accountId: row.account_id, route: row.route, key: row.key, requestId: row.request_id }
-    if (row.hold_id === null) await forget(db, one)
-    else {
+    if (row.hold_id === null) {
+      if (freesUnbegun) await forget(db, one)
+    } else {
       const headers = { 'content-type': 'application/json; charset=utf-8' }
       await answering(db, one, { ...answer(row.request_id), headers })
         .where('completed_at', 'is', null)
