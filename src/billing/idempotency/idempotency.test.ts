@@ -3,7 +3,7 @@ import { type Answer, type Person, startTestApp, type TestApp, until } from '../
 import { answering, gated, hangingUp, refusing } from '../../../test/mock-provider.ts'
 import { raceRepeats, repeatedRace } from '../../../test/races/repeated.ts'
 import type { JsonObject } from '../../providers/provider.ts'
-import { claimKey, pruneAnswers, settleLeftBehind } from './service.ts'
+import { pruneAnswers } from './service.ts'
 
 /** The long form: npm run test:races, 200 repetitions. */
 const REPEATS = raceRepeats(2)
@@ -228,53 +228,16 @@ test('a stream whose client left is recorded to its end, so that the repeat gets
   expect(app.mock.calls.length).toBe(1)
 })
 
-describe('claims that a dead process left open', () => {
-  const claim = (key: string, requestId: string, processId: bigint) =>
-    claimKey(
-      { db: app.database.db, processId, onTrouble: () => undefined },
-      { accountId: person.accountId, route: PATH, key, body: { a: 1 }, requestId },
-    )
-
-  test('are answered as interrupted where a call was begun, and free where none was and none can begin any more', async () => {
-    const held = await app.chat(person)
-    await claim('begun', held.headers.get('x-request-id') ?? '', 4711n)
-    await claim('not begun', 'req_none', 4711n)
-    await claim('of another', 'req_other', 4712n)
-    await settleLeftBehind(app.database.db, 4711n, { freesUnbegun: false })
-    await expect(claim('not begun', 'req_new0', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
-    await settleLeftBehind(app.database.db, 4711n, { freesUnbegun: true })
-    expect(await claim('begun', 'req_new', 1n)).toMatchObject({ kind: 'replay', answer: { status: 502 } })
-    expect(await claim('not begun', 'req_new2', 1n)).toMatchObject({ kind: 'first' })
-    await expect(claim('of another', 'req_new3', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
-  })
-
-  test('of which the first is freed while a repeat looks for it are claimed by the repeat, not run without a claim', async () => {
-    await claim('freed', 'req_first', 1n)
-    const freeing = app.database.db.withPlugin({
-      transformQuery: ({ node }) => node,
-      // between the repeat's insert, which finds the key taken, and its look at who has it
-      async transformResult({ result }) {
-        if (result.numAffectedRows === 0n) await app.database.sql(`delete from idempotency_keys where key = 'freed'`)
-        return result
-      },
-    })
-    const request = { accountId: person.accountId, route: PATH, key: 'freed', body: { a: 1 }, requestId: 'req_repeat' }
-    const deps = { db: freeing, processId: 1n, onTrouble: () => undefined }
-    expect(await claimKey(deps, request)).toMatchObject({ kind: 'first' })
-    await expect(claim('freed', 'req_third', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
-  })
-
-  test('are forgotten after a day, and younger ones stay', async () => {
-    await named('old')
-    await named('young')
-    await app.database.sql(
-      `update idempotency_keys set created_at = now() - interval '25 hours' where account_id = $1 and key = 'old'`,
-      [person.accountId],
-    )
-    expect(await pruneAnswers(app.database.db)).toBe(1)
-    expect((await named('old')).headers.get('idempotent-replayed')).toBeNull()
-    expect((await named('young')).headers.get('idempotent-replayed')).toBe('true')
-  })
+test('answers are forgotten after a day, and younger ones stay', async () => {
+  await named('old')
+  await named('young')
+  await app.database.sql(
+    `update idempotency_keys set created_at = now() - interval '25 hours' where account_id = $1 and key = 'old'`,
+    [person.accountId],
+  )
+  expect(await pruneAnswers(app.database.db)).toBe(1)
+  expect((await named('old')).headers.get('idempotent-replayed')).toBeNull()
+  expect((await named('young')).headers.get('idempotent-replayed')).toBe('true')
 })
 
 test('an answer that is too long to be kept is a 409 for repeats, never a second call', async () => {

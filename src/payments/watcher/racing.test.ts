@@ -11,7 +11,7 @@ import { systemClock } from '../../kernel/clock.ts'
 import { systemRandom } from '../../kernel/random.ts'
 import { auditLedger } from '../../ledger/audit.ts'
 import { sweepLapsed } from '../orders/attempts.ts'
-import { ORDER_LIFETIME_MS } from '../orders/states.ts'
+import { LATE, paidWhenOver } from './paid-when-over.fixture.ts'
 import { chainRound } from './round.ts'
 import { startWatcher } from './worker.ts'
 
@@ -206,36 +206,6 @@ test('a watcher at rest looks at once when it is woken, and ends when it is stop
   expect(watcher.status()).toMatchObject([{ healthy: true, stopped: false, reading: true }])
 }, 20_000)
 
-/** What is paid about when its order ends: in the last block that is in time, or after it, with a send attempt of before or without. */
-const LATE = [
-  { late: false, attempted: false, status: 'completed' },
-  { late: true, attempted: false, status: 'review_required' },
-  { late: true, attempted: true, status: 'completed' },
-] as const
-
-/** An order that is over at the time of a block that is there, and was paid in it; nobody has read that block. */
-async function paidWhenOver({ late, attempted }: (typeof LATE)[number]) {
-  const { chain, database, accountId } = setting
-  const amount = 800_000_000n + (await chain.height())
-  const txHash = await chain.pay({ from: setting.payer, amount })
-  await chain.mine(3)
-  const { blockHash } = (await chain.rpc('eth_getTransactionReceipt', txHash)) as { blockHash: string }
-  const { timestamp } = (await chain.rpc('eth_getBlockByHash', blockHash, false)) as { timestamp: string }
-  const paidAt = Number(timestamp) * 1000
-  const expiresAt = new Date(late ? paidAt - 1 : paidAt)
-  const createdAt = new Date(expiresAt.getTime() - ORDER_LIFETIME_MS)
-  const { id } = await setting.order({ accountId, amount, createdAt, expiresAt })
-  if (attempted) {
-    await reservedAttempt(database, id, createdAt)
-    await database.sql(`update order_attempts set state = 'rejected', ended_at = $2 where order_id = $1`, [
-      id,
-      createdAt,
-    ])
-    await database.sql(`update orders set status = 'pending', payment_attempt_id = null where id = $1`, [id])
-  }
-  return { id, amount, txHash, expiresAt }
-}
-
 test('a transfer that is found while its order expires is credited once when it was in time or attempted in time, and is in review otherwise', {
   timeout: 60_000 + LATE_TRANSFERS * 2_000,
 }, async () => {
@@ -267,7 +237,7 @@ test('a transfer that is found while its order expires is credited once when it 
   await repeatedRace('late transfer against expiry', LATE_TRANSFERS, ways, async (turn) => {
     const kind = LATE[turn % LATE.length] as (typeof LATE)[number]
     const before = await available()
-    const { id, amount, txHash, expiresAt } = await paidWhenOver(kind)
+    const { id, amount, txHash, expiresAt } = await paidWhenOver(setting, kind)
     at = new Date(expiresAt.getTime() + 1)
     const sweep = async () => {
       // at once, or some steps after the transfer is written down, while its order is looked for
