@@ -4,6 +4,13 @@ import { expect, type TestContext } from 'vitest'
 export const raceRepeats = (short: number): number => Number(process.env.FAREBOX_RACE_REPEATS ?? short)
 
 /**
+ * How many do one thing at once: `alone` in `npm test`, where a race of very many runs once, and `repeated` in each of
+ * the 200 repetitions of the long form, where they would only wait for a connection to the database.
+ */
+export const atOnce = (alone: number, repeated: number): number =>
+  process.env.FAREBOX_RACE_REPEATS === undefined ? alone : repeated
+
+/**
  * Runs a race so often and prints how often it came out which way. Fails on an outcome that is not among `allowed`;
  * that each of them comes up is luck, and asked of nobody.
  * The race is told its turn, so that the two sides can take turns in beginning.

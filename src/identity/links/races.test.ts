@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { isLastRepetition } from '../../../test/races/repeated.ts'
+import { atOnce, isLastRepetition } from '../../../test/races/repeated.ts'
 import { newWallet, type SignedInPerson, startServers, type TestServers } from '../../../test/servers.ts'
 import { microcredits } from '../../kernel/money.ts'
 
-/** Rounds of one race in one repetition: five in all in `npm test`, and one each of the 200 of the long form. */
-const ROUNDS = process.env.FAREBOX_RACE_REPEATS === undefined ? 5 : 1
+/** Rounds of one race in `npm test`; the long form repeats the whole test. */
+const ROUNDS = atOnce(5, 1)
 
 let servers: TestServers
 beforeAll(async () => {
