@@ -133,9 +133,12 @@ export async function reap(
       marked.push(...holdIds)
       if (holdIds.length < REAP_BATCH) break
     }
-    if (!process.ended || marked.length > before) await settleLeftBehind(deps.db, process.id)
+    // a hold may still come to a claim that has none, and its call be made: that key is not free before no flush can come
+    const { is_final: freesUnbegun } = process
+    if (!process.ended || marked.length > before || freesUnbegun)
+      await settleLeftBehind(deps.db, process.id, { freesUnbegun })
     await freeLeasesOf(deps.db, process.id)
-    await processes.reaped(deps.db, process.id)
+    if (process.is_final) await processes.reaped(deps.db, process.id)
   }
   return marked
 }

@@ -89,7 +89,7 @@ test('after its server died in the middle, a repeat is told so: the work is not 
   await asked
   expect((await run('crash')).json.code).toBe('request_in_progress')
   // what another process does once it knows that this one is gone
-  await settleLeftBehind(app.database.db, app.app.processId)
+  await settleLeftBehind(app.database.db, app.app.processId, { freesUnbegun: true })
   const repeat = await run('crash')
   expect([repeat.status, repeat.json.code, repeat.headers.get('idempotent-replayed')]).toEqual([
     502,

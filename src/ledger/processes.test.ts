@@ -49,8 +49,12 @@ test('what a gone process left behind is found by its own oldest hold, and not w
       .map((operation) => ({ ...operation, credential: { kind: 'operator' as const, id: 1n } })),
   )
   await lane.apply([captureOf(3n), { operation: 'unknown', holdId: 4n, reason: 'a test' }])
-  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n, ended: false }, 10)).toEqual([2n, 5n])
-  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n, ended: false }, 1)).toEqual([2n])
+  expect(
+    await processes.leftBehind(db, { id: process, oldest_hold_id: 2n, ended: false, is_final: false }, 10),
+  ).toEqual([2n, 5n])
+  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 2n, ended: false, is_final: false }, 1)).toEqual(
+    [2n],
+  )
 
   expect(await heldByState(db)).toEqual({ in_flight: 3, usage_unknown: 1, pending_settlement: 0, review: 0 })
   // the usage came after all, above the hold and above what is left: one hold, counted once
@@ -70,7 +74,9 @@ test('a hold of a process that has ended is refused, however late its flush come
   await processes.end(db, process)
   const late = await lane.apply([hold(10n), hold(11n), { ...hold(12n), detached: true } as ReturnType<typeof hold>])
   expect(late.map(({ status }) => status)).toEqual(['reserved', 'process_ended', 'reserved'])
-  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 0n, ended: true }, 10)).toEqual([10n])
+  expect(await processes.leftBehind(db, { id: process, oldest_hold_id: 0n, ended: true, is_final: false }, 10)).toEqual(
+    [10n],
+  )
   await processes.beat(db, process, 0n)
   expect((await lane.apply([hold(11n)])).map(({ status }) => status)).toEqual(['reserved'])
   await lane.close()

@@ -16,6 +16,8 @@ export interface Gone {
   readonly oldest_hold_id: bigint
   /** True once its end was noted, by itself or by others; a flush of it may still be on its way. */
   readonly ended: boolean
+  /** True when no flush of it can come any more: what is there now is all that it leaves. */
+  readonly is_final: boolean
 }
 
 /** Registers this process: its holds carry the id that this gives. */
@@ -88,6 +90,9 @@ export async function gone(
     .select(['id', 'host', 'pid', 'oldest_hold_id'])
     .select(sql<boolean>`heartbeat_at < now() - make_interval(secs => ${SILENT_AFTER_SECONDS})`.as('silent'))
     .select(sql<boolean>`ended_at is not null`.as('ended'))
+    .select(
+      sql<boolean>`coalesce(ended_at < now() - make_interval(secs => ${LATE_FLUSH_SECONDS}), false)`.as('is_final'),
+    )
     .where('reaped_at', 'is', null)
     .where('id', '<>', here.self)
     .execute()

@@ -172,10 +172,11 @@ async function killDatabase(postgres: RunningPostgres, cluster: string): Promise
   await postgres.stop()
 }
 
-type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
+/** Asks the database as the tests of killed and of relieved servers do. */
+export type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
 
 /** Acknowledged calls that are not there as captured with their amount. */
-async function notCharged(query: Query, acknowledged: ReadonlyMap<bigint, number>): Promise<string[]> {
+export async function notCharged(query: Query, acknowledged: ReadonlyMap<bigint, number>): Promise<string[]> {
   const rows = await query<{ hold_id: bigint; actual_micro: bigint; moved: string }>(
     `select r.hold_id, r.actual_micro, coalesce(t.moved, 0) as moved
      from unnest($1::bigint[]) asked (id) join hold_resolutions r on r.hold_id = asked.id and r.kind = 'captured'
@@ -203,7 +204,8 @@ async function reaped(query: Query): Promise<number> {
   )
 }
 
-async function account(
+/** What the whole ledger adds up to after `sent` requests. */
+export async function account(
   query: Query,
   sent: number,
 ): Promise<Pick<Outcome, 'doubled' | 'findings' | 'fall' | 'charged'>> {

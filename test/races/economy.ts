@@ -4,7 +4,7 @@ import type { TestDatabase } from '../database.ts'
 
 /** One owner with Credits and a key, in a database that is otherwise empty. */
 export const OWNER = 1n
-export const KEY = 1n
+const KEY = 1n
 
 /** Makes the owner, its Credits and its key; `total` limits what the key may spend. */
 export async function makeEconomy(database: TestDatabase, credits: bigint, total?: bigint): Promise<void> {

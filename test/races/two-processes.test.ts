@@ -1,16 +1,18 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import type { Applied, Capture, Operation } from '../../src/ledger/operations.ts'
 import { freshDatabase, type TestDatabase } from '../database.ts'
-import { amount, balanceOf, KEY, makeEconomy, reserveOf } from './economy.ts'
-import { raceRepeats } from './repeated.ts'
+import { until } from '../until.ts'
+import { amount, balanceOf, makeEconomy, reserveOf } from './economy.ts'
+import { raceRepeats, repeatedRace } from './repeated.ts'
 import type { RacedCall, Reply, Request } from './server-process.ts'
 
 /** The long form: npm run test:races, 200 repetitions of each. */
 const LAST_CREDITS = BigInt(raceRepeats(60))
 const PAIRS = raceRepeats(100)
+const BURSTS = raceRepeats(1)
 
 /** Two servers on one database, each a process with its own lane and applier. */
 let database: TestDatabase
@@ -175,25 +177,68 @@ test('a hold that both servers end at once has one end, which is what both are t
   expect(await audit()).toEqual([])
 })
 
-test.each([
-  ['its key is revoked', 'update api_keys set revoked_at = now() where id = $1', 'unauthorized'],
-  ['its account is banned', `update accounts set status = 'banned' where id = $1`, 'account_banned'],
-])('in the middle of a burst no reserve succeeds that begins after %s', async (_, statement, refusal) => {
-  await makeEconomy(database, 1_000_000_000n)
-  const bursts = servers.map((server, n) =>
-    ask<Extract<Reply, { granted: number }>>(server, {
-      kind: 'until refused',
-      first: reserveOf(BigInt(n) * 1_000_000n + 1n, 1n),
-      lanes: 40,
-    }),
+/** One more owner with Credits and a key: what becomes of them touches no other repetition. */
+async function anotherOwner(credits: bigint): Promise<{ owner: bigint; key: bigint }> {
+  const [row] = await database.sql<{ id: string }>(
+    `insert into families (id) select max(id) + 1 from families returning id`,
   )
-  await vi.waitFor(async () => expect((await balanceOf(database)).held).toBeGreaterThan(200n), { timeout: 20_000 })
-  await database.sql(statement, [KEY])
-  const after = await pairs([[reserveOf(9_000_001n, 1n), reserveOf(9_000_002n, 1n)]])
-  expect(after.flat().map(({ status }) => status)).toEqual([refusal, refusal])
-  const ended = await Promise.all(bursts)
-  expect(count(ended.flatMap(({ refusals }) => refusals))).toEqual({ [refusal]: 160 })
-  const granted = ended.reduce((sum, burst) => sum + burst.granted, 0)
-  expect((await balanceOf(database)).held).toBe(BigInt(granted))
-  expect(await audit()).toEqual([])
-})
+  const owner = BigInt(row?.id ?? 0)
+  await database.sql(
+    `insert into accounts (id, account_type, family_id) overriding system value values ($1, 'owner', $1)`,
+    [owner],
+  )
+  await database.sql(
+    `select ledger_grant('operator', $1::text, $1::bigint, 'promo', $2, null, 'a test', 'operator:test')`,
+    [owner, credits],
+  )
+  const [key] = await database.sql<{ id: string }>(
+    `insert into api_keys (account_id, secret_hash, prefix, last4) values ($1::bigint, decode(lpad(to_hex($1::bigint), 16, '0'), 'hex'), 'fbx_', '') returning id`,
+    [owner],
+  )
+  return { owner, key: BigInt(key?.id ?? 0) }
+}
+
+test.each([
+  ['its key is revoked', 'update api_keys set revoked_at = now() where account_id = $1', 'unauthorized'],
+  ['its account is banned', `update accounts set status = 'banned' where id = $1`, 'account_banned'],
+])(
+  'in the middle of a burst no reserve succeeds that begins after %s',
+  {
+    timeout: 60_000 + BURSTS * 5_000,
+  },
+  async (what, statement, refusal) => {
+    await makeEconomy(database, 0n)
+    await repeatedRace(`a burst while ${what}`, BURSTS, ['refused from then on'], async (turn) => {
+      const { owner, key } = await anotherOwner(1_000_000_000n)
+      const reserve = (holdId: bigint) => ({
+        ...reserveOf(BigInt(turn) * 10_000_000n + holdId, 1n),
+        actorAccountId: owner,
+        credential: { kind: 'api_key' as const, id: key },
+      })
+      const held = async () => {
+        const [row] = await database.sql<{ micro: string }>(
+          'select coalesce(sum(held_micro), 0) as micro from buckets where account_id = $1',
+          [owner],
+        )
+        return BigInt(row?.micro ?? 0)
+      }
+      const bursts = servers.map((server, n) =>
+        ask<Extract<Reply, { granted: number }>>(server, {
+          kind: 'until refused',
+          first: reserve(BigInt(n) * 1_000_000n + 1n),
+          lanes: 40,
+        }),
+      )
+      await until(async () => (await held()) > 200n, 'the burst is on')
+      await database.sql(statement, [owner])
+      const after = await pairs([[reserve(9_000_001n), reserve(9_000_002n)]])
+      expect(after.flat().map(({ status }) => status)).toEqual([refusal, refusal])
+      const ended = await Promise.all(bursts)
+      expect(count(ended.flatMap(({ refusals }) => refusals))).toEqual({ [refusal]: 160 })
+      const granted = ended.reduce((sum, burst) => sum + burst.granted, 0)
+      expect(await held()).toBe(BigInt(granted))
+      return 'refused from then on'
+    })
+    expect(await audit()).toEqual([])
+  },
+)

@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Answer, type Person, startTestApp, type TestApp, until } from '../../../test/app.ts'
 import { answering, gated, hangingUp, refusing } from '../../../test/mock-provider.ts'
+import { raceRepeats, repeatedRace } from '../../../test/races/repeated.ts'
 import type { JsonObject } from '../../providers/provider.ts'
-import { claimKey, pruneAnswers, settleLeftBehind } from './service.ts'
+import { pruneAnswers } from './service.ts'
+
+/** The long form: npm run test:races, 200 repetitions. */
+const REPEATS = raceRepeats(2)
 
 let app: TestApp
 let person: Person
@@ -143,6 +147,42 @@ describe.each([
   })
 })
 
+test('of different bodies under one key at once, many copies of each, one is done and billed: its copies get its answer, the others are told to choose another key', {
+  timeout: 20_000 + REPEATS * 2_000,
+}, async () => {
+  const bodies = [0, 1, 2, 3].map((seed) => ({ seed, ...(seed % 2 === 0 ? {} : { stream: true }) }))
+  const ways = bodies.map(({ seed }) => `body ${seed}`)
+  await repeatedRace('one key, different bodies', REPEATS, ways, async (turn) => {
+    person = await app.person()
+    app.mock.calls.length = 0
+    // copies of all bodies in turn, each turn beginning with another one
+    const sent = Array.from({ length: 24 }, (_, n) => bodies[(n + turn) % bodies.length] as (typeof bodies)[number])
+    const answers = await Promise.all(sent.map((body) => named('shared', body)))
+    expect(app.mock.calls.length).toBe(1)
+    const winner = app.mock.calls[0]?.body.seed as number
+    const first = answers.find(({ status, headers }) => status === 200 && !headers.has('idempotent-replayed'))
+    const requestId = first?.headers.get('x-request-id')
+    expect(requestId).toEqual(expect.any(String))
+    for (const [n, { status, text, json }] of answers.entries()) {
+      if (sent[n]?.seed !== winner)
+        expect([status, json.code, json.original_request_id]).toEqual([409, 'idempotency_conflict', requestId])
+      else if (status !== 200)
+        expect([status, json.code, json.original_request_id]).toEqual([409, 'request_in_progress', requestId])
+      else expect(text).toBe(first?.text)
+    }
+    // and whoever asks again when it is over
+    for (const body of bodies) {
+      const again = await named('shared', body)
+      if (body.seed === winner) expect([again.status, again.text]).toEqual([200, first?.text])
+      else expect([again.status, again.json.code]).toEqual([409, 'idempotency_conflict'])
+    }
+    expect(app.mock.calls.length).toBe(1)
+    expect(await app.holds(person)).toMatchObject([{ request_id: requestId, kind: 'captured', actual_micro: COST }])
+    expect(await app.balance(person)).toEqual({ postedMicro: 10_000_000n - COST, heldMicro: 0n })
+    return `body ${winner}`
+  })
+})
+
 test('a key belongs to its account: another account’s call under the same key is its own', async () => {
   const first = await named('mine')
   person = await app.person()
@@ -188,51 +228,16 @@ test('a stream whose client left is recorded to its end, so that the repeat gets
   expect(app.mock.calls.length).toBe(1)
 })
 
-describe('claims that a dead process left open', () => {
-  const claim = (key: string, requestId: string, processId: bigint) =>
-    claimKey(
-      { db: app.database.db, processId, onTrouble: () => undefined },
-      { accountId: person.accountId, route: PATH, key, body: { a: 1 }, requestId },
-    )
-
-  test('are answered as interrupted where a call was begun, and free where none was', async () => {
-    const held = await app.chat(person)
-    await claim('begun', held.headers.get('x-request-id') ?? '', 4711n)
-    await claim('not begun', 'req_none', 4711n)
-    await claim('of another', 'req_other', 4712n)
-    await settleLeftBehind(app.database.db, 4711n)
-    expect(await claim('begun', 'req_new', 1n)).toMatchObject({ kind: 'replay', answer: { status: 502 } })
-    expect(await claim('not begun', 'req_new2', 1n)).toMatchObject({ kind: 'first' })
-    await expect(claim('of another', 'req_new3', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
-  })
-
-  test('of which the first is freed while a repeat looks for it are claimed by the repeat, not run without a claim', async () => {
-    await claim('freed', 'req_first', 1n)
-    const freeing = app.database.db.withPlugin({
-      transformQuery: ({ node }) => node,
-      // between the repeat's insert, which finds the key taken, and its look at who has it
-      async transformResult({ result }) {
-        if (result.numAffectedRows === 0n) await app.database.sql(`delete from idempotency_keys where key = 'freed'`)
-        return result
-      },
-    })
-    const request = { accountId: person.accountId, route: PATH, key: 'freed', body: { a: 1 }, requestId: 'req_repeat' }
-    const deps = { db: freeing, processId: 1n, onTrouble: () => undefined }
-    expect(await claimKey(deps, request)).toMatchObject({ kind: 'first' })
-    await expect(claim('freed', 'req_third', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
-  })
-
-  test('are forgotten after a day, and younger ones stay', async () => {
-    await named('old')
-    await named('young')
-    await app.database.sql(
-      `update idempotency_keys set created_at = now() - interval '25 hours' where account_id = $1 and key = 'old'`,
-      [person.accountId],
-    )
-    expect(await pruneAnswers(app.database.db)).toBe(1)
-    expect((await named('old')).headers.get('idempotent-replayed')).toBeNull()
-    expect((await named('young')).headers.get('idempotent-replayed')).toBe('true')
-  })
+test('answers are forgotten after a day, and younger ones stay', async () => {
+  await named('old')
+  await named('young')
+  await app.database.sql(
+    `update idempotency_keys set created_at = now() - interval '25 hours' where account_id = $1 and key = 'old'`,
+    [person.accountId],
+  )
+  expect(await pruneAnswers(app.database.db)).toBe(1)
+  expect((await named('old')).headers.get('idempotent-replayed')).toBeNull()
+  expect((await named('young')).headers.get('idempotent-replayed')).toBe('true')
 })
 
 test('an answer that is too long to be kept is a 409 for repeats, never a second call', async () => {

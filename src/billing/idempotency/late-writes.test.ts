@@ -2,20 +2,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { until } from '../../../test/app.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { ledgerFixture } from '../../../test/ledger-fixture.ts'
-import { type Claimed, claimKey } from './service.ts'
+import { type Claimed, claimKey, settleLeftBehind } from './service.ts'
 
 let database: TestDatabase
+let make: ReturnType<typeof ledgerFixture>
 let accountId: bigint
 const trouble: string[] = []
 beforeAll(async () => {
   database = await freshDatabase()
-  accountId = await ledgerFixture(database).account('owner')
+  make = ledgerFixture(database)
+  accountId = await make.account('owner')
 })
 afterAll(() => database.drop())
 
-const claim = (key: string, requestId: string, db = database.db) =>
+const claim = (key: string, requestId: string, db = database.db, processId = 1n) =>
   claimKey(
-    { db, processId: 1n, onTrouble: (message) => trouble.push(message) },
+    { db, processId, onTrouble: (message) => trouble.push(message) },
     { accountId, route: '/v1/chat/completions', key, body: { a: 1 }, requestId },
   )
 async function first(...asked: Parameters<typeof claim>): Promise<Claimed> {
@@ -56,4 +58,33 @@ test('what is written again, since the line broke after the first time, touches 
   await expect(claim('freed twice', 'req_three')).rejects.toMatchObject({ code: 'request_in_progress' })
   await running.complete({ status: 200, headers: {}, body: 'its own' })
   expect(await claim('freed twice', 'req_four')).toMatchObject({ answer: { body: 'its own' } })
+})
+
+test('claims that a dead process left open are answered as interrupted where a call was begun, and free where none was and none can begin any more', async () => {
+  const { db } = database
+  await make.grant(accountId, 10n)
+  const { id } = await make.hold(await make.key(accountId), 10n)
+  await claim('begun', `req_${id}`, db, 4711n)
+  await claim('not begun', 'req_none', db, 4711n)
+  await claim('of another', 'req_other', db, 4712n)
+  await settleLeftBehind(db, 4711n, { freesUnbegun: false })
+  await expect(claim('not begun', 'req_new0')).rejects.toMatchObject({ code: 'request_in_progress' })
+  await settleLeftBehind(db, 4711n, { freesUnbegun: true })
+  expect(await claim('begun', 'req_new')).toMatchObject({ kind: 'replay', answer: { status: 502 } })
+  expect(await claim('not begun', 'req_new2')).toMatchObject({ kind: 'first' })
+  await expect(claim('of another', 'req_new3')).rejects.toMatchObject({ code: 'request_in_progress' })
+})
+
+test('a claim that is freed while a repeat looks for it is claimed by the repeat, not run without a claim', async () => {
+  await claim('freed', 'req_first')
+  const freeing = database.db.withPlugin({
+    transformQuery: ({ node }) => node,
+    // between the repeat's insert, which finds the key taken, and its look at who has it
+    async transformResult({ result }) {
+      if (result.numAffectedRows === 0n) await database.sql(`delete from idempotency_keys where key = 'freed'`)
+      return result
+    },
+  })
+  expect(await claim('freed', 'req_repeat', freeing)).toMatchObject({ kind: 'first' })
+  await expect(claim('freed', 'req_third')).rejects.toMatchObject({ code: 'request_in_progress' })
 })

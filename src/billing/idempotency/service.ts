@@ -128,13 +128,20 @@ function keepable(answer: StoredAnswer, requestId: string): StoredAnswer {
   }
 }
 
-/** Gives the open claims of a dead process their answer: the outcome is unknown and was billed as such. */
-export async function settleLeftBehind(db: Database, processId: bigint): Promise<void> {
+/**
+ * Gives the open claims of a dead process their answer: the outcome is unknown and was billed as such. Those whose call
+ * was not begun are forgotten only when it cannot begin any more (`freesUnbegun`): a repeat would run beside it.
+ */
+export async function settleLeftBehind(
+  db: Database,
+  processId: bigint,
+  { freesUnbegun }: { readonly freesUnbegun: boolean },
+): Promise<void> {
   const fault = new Fault('upstream_interrupted', {
     message:
       'The server stopped while this call was running, so its answer is lost. GET /v1/calls shows what it cost, or that its usage is unknown and its hold waits for the operator. Keep the request id.',
   })
-  await store.settleLeftBehind(db, processId, (requestId) => ({
+  await store.settleLeftBehind(db, { processId, freesUnbegun }, (requestId) => ({
     status: fault.refusal.status,
     body: JSON.stringify(errorBody(fault, requestId)),
   }))

@@ -10,6 +10,12 @@ export interface Claim {
   readonly requestId: string
 }
 
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
 /** The row of a claim. `completed_at` is null while the first request runs. */
 export interface ClaimRow {
   readonly fingerprint: Buffer
@@ -52,12 +58,12 @@ export async function claim(
 }
 
 /** Stores the answer that repeats get. */
-export async function complete(
-  db: Database,
-  { accountId, route, key, requestId }: Claim,
-  answer: { status: number; headers: Readonly<Record<string, string>>; body: string },
-): Promise<void> {
-  await db
+export async function complete(db: Database, claim: Claim, answer: Answer): Promise<void> {
+  await answering(db, claim, answer).execute()
+}
+
+function answering(db: Database, { accountId, route, key, requestId }: Claim, answer: Answer) {
+  return db
     .updateTable('idempotency_keys')
     .set({
       completed_at: sql<Date>`now()`,
@@ -69,7 +75,6 @@ export async function complete(
     .where('route', '=', route)
     .where('key', '=', key)
     .where('request_id', '=', requestId)
-    .execute()
 }
 
 /** Forgets a claim whose request was refused before anything was done: the same key may be used again. */
@@ -84,10 +89,13 @@ export async function forget(db: Database, { accountId, route, key, requestId }:
     .execute()
 }
 
-/** Claims that a dead process left open: those whose call was begun get `answer`, the others are forgotten. */
+/**
+ * Claims that a dead process left open: those whose call was begun get `answer`, the others are forgotten if
+ * `freesUnbegun`. One that was only taken for dead may answer meanwhile: what it says of its call stays.
+ */
 export async function settleLeftBehind(
   db: Database,
-  processId: bigint,
+  { processId, freesUnbegun }: { readonly processId: bigint; readonly freesUnbegun: boolean },
   answer: (requestId: string) => { status: number; body: string },
 ): Promise<void> {
   const rows = await db
@@ -99,12 +107,14 @@ export async function settleLeftBehind(
     .execute()
   for (const row of rows) {
     const one = { accountId: row.account_id, route: row.route, key: row.key, requestId: row.request_id }
-    if (row.hold_id === null) await forget(db, one)
-    else
-      await complete(db, one, {
-        ...answer(row.request_id),
-        headers: { 'content-type': 'application/json; charset=utf-8' },
-      })
+    if (row.hold_id === null) {
+      if (freesUnbegun) await forget(db, one)
+    } else {
+      const headers = { 'content-type': 'application/json; charset=utf-8' }
+      await answering(db, one, { ...answer(row.request_id), headers })
+        .where('completed_at', 'is', null)
+        .execute()
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { ledgerFixture, readingServer, signedIn } from '../../../test/ledger-fixture.ts'
+import { atOnce } from '../../../test/races/repeated.ts'
 import type { Caller } from '../../kernel/caller.ts'
 import { expireCredits } from '../../ledger/expiry.ts'
 import { callRoutes } from '../calls/routes.ts'
@@ -96,11 +97,14 @@ test('a failed call comes back to the very accounts, buckets and budget windows 
   ).toEqual([{ event: 'refund.completed', account_id: Number(agent), amount: '80' }])
 })
 
-test('a thousand refunds of one failed call at once are one refund with one set of movements', {
+/** The long form: npm run test:races. */
+const REFUNDS = atOnce(1_000, 100)
+
+test(`${REFUNDS} refunds of one failed call at once are one refund with one set of movements`, {
   timeout: 60_000,
 }, async () => {
   const id = await failedCall()
-  const answers = await Promise.all(Array.from({ length: 1_000 }, () => apply(agent, id)))
+  const answers = await Promise.all(Array.from({ length: REFUNDS }, () => apply(agent, id)))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   expect(new Set(answers.map(({ body }) => body.refund.id)).size).toBe(1)
   expect(

@@ -1,6 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage } from 'viem/siwe'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { atOnce } from '../../../test/races/repeated.ts'
 import { newWallet, startServers, type TestServers } from '../../../test/servers.ts'
 import * as accounts from '../accounts/store.ts'
 
@@ -116,9 +117,12 @@ test('an unknown wallet signs in, is granted Credits, and its first call is bill
   expect(kinds.map((row) => row.credential_kind)).toEqual(['session', 'api_key'])
 })
 
-test('of 200 verifies of one challenge at once, on two servers, one signs in', async () => {
+/** The long form: npm run test:races. */
+const VERIFIES = atOnce(200, 50)
+
+test(`of ${VERIFIES} verifies of one challenge at once, on two servers, one signs in`, async () => {
   const { id, signature } = await signed()
-  const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => verify(id, signature, index % 2)))
+  const answers = await Promise.all(Array.from({ length: VERIFIES }, (_, index) => verify(id, signature, index % 2)))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
   for (const answer of answers.filter(({ status }) => status !== 200))
     expect([answer.status, answer.json.code]).toEqual([401, 'invalid_challenge'])

@@ -4,16 +4,23 @@ import { watchedThrough } from '../../../test/chain.ts'
 import { lyingNode } from '../../../test/lying-node.ts'
 import { orderOf, reservedAttempt } from '../../../test/orders.ts'
 import { openSetting, type Setting } from '../../../test/payment-setting.ts'
+import { raceRepeats, repeatedRace } from '../../../test/races/repeated.ts'
+import { until } from '../../../test/until.ts'
 import type { Database } from '../../db/database.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { systemRandom } from '../../kernel/random.ts'
 import { auditLedger } from '../../ledger/audit.ts'
+import { sweepLapsed } from '../orders/attempts.ts'
+import { LATE, paidWhenOver } from './paid-when-over.fixture.ts'
 import { chainRound } from './round.ts'
 import { startWatcher } from './worker.ts'
 
 /** The long form: FAREBOX_RACE_ORDERS=300 FAREBOX_RACE_BLOCKS=6000 vitest run src/payments/watcher/racing.test.ts */
 const ORDERS = Number(process.env.FAREBOX_RACE_ORDERS ?? 60)
 const BLOCKS = Number(process.env.FAREBOX_RACE_BLOCKS ?? 1_000)
+
+/** Its own long form: npm run test:races. */
+const LATE_TRANSFERS = raceRepeats(3)
 
 /** What the machine of the long form is measured by; no test fails by it. */
 const measured = (figure: string) => {
@@ -198,3 +205,76 @@ test('a watcher at rest looks at once when it is woken, and ends when it is stop
   await watcher.stop()
   expect(watcher.status()).toMatchObject([{ healthy: true, stopped: false, reading: true }])
 }, 20_000)
+
+test('a transfer that is found while its order expires is credited once when it was in time or attempted in time, and is in review otherwise', {
+  timeout: 60_000 + LATE_TRANSFERS * 2_000,
+}, async () => {
+  const { chain, database, asset, accountId } = setting
+  const ways = LATE.flatMap(({ status, attempted }) =>
+    ['before', 'after'].map((when) => `${status}${attempted ? ' by its attempt' : ''}, found ${when} the sweep`),
+  )
+  let at = new Date()
+  const clock = { now: () => at, monotonicMs: systemClock.monotonicMs }
+  const troubles: string[] = []
+  const watcher = () =>
+    chainRound(
+      {
+        db: database.db,
+        clock,
+        random: systemRandom,
+        reconcileMs: 1e9,
+        onTrouble: (_, error) => troubles.push(String(error)),
+      },
+      watchedThrough([chain.rpcUrl, `${chain.rpcUrl}/`], [asset]),
+    )
+  const watchers = [watcher(), watcher()]
+  const available = async () =>
+    BigInt(
+      (await database.sql<{ micro: string }>('select account_available_micro($1) as micro', [accountId]))[0]?.micro ??
+        0,
+    )
+  await Promise.all(watchers.map((each) => each.once()))
+  await repeatedRace('late transfer against expiry', LATE_TRANSFERS, ways, async (turn) => {
+    const kind = LATE[turn % LATE.length] as (typeof LATE)[number]
+    const before = await available()
+    const { id, amount, txHash, expiresAt } = await paidWhenOver(setting, kind)
+    at = new Date(expiresAt.getTime() + 1)
+    const sweep = async () => {
+      // at once, or some steps after the transfer is written down, while its order is looked for
+      if (turn % 4 !== 0)
+        await until(async () => (await setting.transfer(txHash)) !== undefined, 'the transfer is read')
+      for (let steps = 2 * (turn % 7); steps > 0; steps--) await database.sql('select 1')
+      await Promise.all(Array.from({ length: 3 }, () => sweepLapsed({ db: database.db, clock }, 1_000)))
+    }
+    const everybody = () => Promise.all([...watchers.map((each) => each.once()), sweep()])
+    await everybody()
+    // what one of the watchers left to the other, or a slow node kept, is done in the next round; after that nothing is
+    const open = ['pending', 'confirming', 'expired']
+    await until(async () => {
+      await everybody()
+      return !open.includes((await orderOf(database, id)).status)
+    }, 'the order is credited or in review')
+    expect(troubles.filter((message) => !/reorganised while|did not answer within/.test(message))).toEqual([])
+    const order = await orderOf(database, id)
+    const transfer = await setting.transfer(txHash)
+    const credited = kind.status === 'completed'
+    expect(order).toMatchObject({
+      status: kind.status,
+      tx_hash: txHash,
+      review_reason: credited ? null : 'late_transfer',
+    })
+    expect(transfer).toMatchObject({
+      order_id: id,
+      state: expect.stringMatching(credited ? /credited|final/ : 'matched'),
+    })
+    const grants = await database.sql('select amount_micro::text as micro from credit_grants where source_id = $1', [
+      id,
+    ])
+    expect(grants).toEqual(credited ? [{ micro: String(amount) }] : [])
+    expect(await available()).toBe(before + (credited ? amount : 0n))
+    const told = await database.sql<{ event: string }>('select event from outbox where object_id = $1', [id])
+    expect(told.map(({ event }) => event)).toEqual([credited ? 'order.completed' : 'order.review_required'])
+    const swept = await database.sql(`select from order_events where order_id = $1 and event = 'lapse'`, [id])
+    return `${kind.status}${kind.attempted ? ' by its attempt' : ''}, found ${swept.length > 0 ? 'after' : 'before'} the sweep`
+  })
+})
