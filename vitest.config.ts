@@ -1,11 +1,14 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/order.ts'
 
 /** Two kinds of tests: those that stand on one PostgreSQL, and those that look at one running server with one browser. */
 // biome-ignore lint/style/noDefaultExport: the runner looks for the default export
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // one more than the processors of a small machine: some test always waits for a process or a moment
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     reporters: ['default'],
@@ -14,6 +17,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'house',
+          // modules are loaded once for each worker, not for each file: half of a file's time was theirs
+          isolate: false,
           include: [
             'src/**/*.test.ts',
             'console/src/**/*.test.ts',

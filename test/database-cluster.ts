@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrate } from '../src/db/migrate.ts'
 import { startPostgres } from '../src/embedded/postgres.ts'
+import { quickFolder } from './quick-folder.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -35,12 +35,13 @@ export async function startCluster(): Promise<{
   readonly templateUrl: string
   stop(): Promise<void>
 }> {
-  const folder = await mkdtemp(join(tmpdir(), 'farebox-test-'))
+  const folder = await mkdtemp(join(await quickFolder(), 'farebox-test-'))
   const postgres = await startPostgres({
     dataFolder: folder,
     log: () => undefined,
     environment: process.env,
-    settings: { max_connections: '200' },
+    // little log is kept: it may lie in memory
+    settings: { max_connections: '200', max_wal_size: '256MB' },
   })
   const admin = new pg.Client({ connectionString: postgres.url('postgres', 'postgres') })
   await admin.connect()

@@ -3,8 +3,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { killedAfter, mentions, owner, query, start, top, withoutPrograms } from './harness.ts'
+import { embeddedTests, killedAfter, mentions, owner, query, start, top, withoutPrograms } from './harness.ts'
 import { databaseProcesses } from './processes.ts'
+
+embeddedTests()
 
 describe('after kill -9 of the server', () => {
   test.each([

@@ -17,19 +17,22 @@ export const children: ChildProcess[] = []
 /** The folder of this test file, without links. Set before its tests run. */
 export let top = ''
 
-// Making a database takes a second; a busy machine may take several.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+/** Called at the head of a test file: gives it `top` before its tests, and ends all that it started after them. */
+export function embeddedTests(): void {
+  // Making a database takes a second; a busy machine may take several.
+  vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-beforeAll(async () => {
-  top = await realpath(await mkdtemp('/tmp/farebox-embedded-'))
-  await chmod(top, 0o755)
-})
+  beforeAll(async () => {
+    top = await realpath(await mkdtemp('/tmp/farebox-embedded-'))
+    await chmod(top, 0o755)
+  })
 
-afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL')
-  for (const postgres of started) await postgres.stop()
-  await rm(top, { recursive: true, force: true })
-})
+  afterAll(async () => {
+    for (const child of children.splice(0)) child.kill('SIGKILL')
+    for (const postgres of started.splice(0)) await postgres.stop()
+    await rm(top, { recursive: true, force: true })
+  })
+}
 
 /** Starts a database that the test file stops at its end at the latest. */
 export async function start(dataFolder: string, environment: Record<string, string | undefined> = process.env) {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
   children,
+  embeddedTests,
   killedAfter,
   mentions,
   modules,
@@ -20,6 +21,8 @@ import {
   withoutPrograms,
 } from './harness.ts'
 import { startPostgres } from './postgres.ts'
+
+embeddedTests()
 
 const isRoot = process.getuid?.() === 0
 const NOBODY = 65534

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { Authenticator } from '../kernel/caller.ts'
 import { Fault } from '../kernel/errors.ts'
 import type { Limiter, Standing } from '../kernel/limiter.ts'
@@ -61,9 +61,6 @@ const authenticator: Authenticator = {
   },
 }
 
-let server: FastifyInstance | undefined
-afterEach(() => server?.close())
-
 /** A server with an endpoint of each kind, ended after the test. */
 export function serve(
   limiter: Limiter = countingLimiter(),
@@ -117,7 +114,7 @@ export function serve(
         }),
     }),
   ]
-  server = createServer({
+  const server = createServer({
     routes,
     authenticator,
     random: systemRandom,
@@ -128,6 +125,7 @@ export function serve(
     admit: limits.admit,
     refused: limits.refused,
   })
+  onTestFinished(() => server.close())
   return { server, limits }
 }
 

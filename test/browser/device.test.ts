@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { until } from '../until.ts'
 import { MAIN } from './running.ts'
 import { installWallet } from './wallet.ts'
@@ -16,6 +16,7 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'farebox-device-'))
   world = await startBrowserWorld()
 })
+afterEach(() => world.leave())
 afterAll(async () => {
   for (const program of running) program.kill('SIGKILL')
   await world?.stop()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { installWallet } from './wallet.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
 
@@ -18,6 +18,7 @@ let world: BrowserWorld
 beforeAll(async () => {
   world = await startBrowserWorld()
 }, 240_000)
+afterEach(() => world.leave())
 afterAll(() => world?.stop())
 
 /** Takes a picture of the page as it is, for `docs/pictures/<name>.png`. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { newOwner, type Person } from './people.ts'
 import { pictureForDocuments } from './pictures.ts'
 import { costsMore, failedAfterCharge, unknownCost } from './seed.ts'
@@ -17,6 +17,7 @@ beforeAll(async () => {
   world = await startBrowserWorld()
   owner = await newOwner(world, { name: 'money', credits: 1000 })
 })
+afterEach(() => world.leave())
 afterAll(() => world?.stop())
 
 /** The owner, at a page of the console. */

@@ -1,8 +1,8 @@
 import type { Page, Route } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { newAgent, newOwner, type Person } from './people.ts'
 import { seed } from './seed.ts'
-import { fileName, goTo, moveTo, pages, problemsInEveryLook, settled } from './walk.ts'
+import { fileName, goTo, moveTo, pages, problemsInEveryLook, problemsInTurn, settled } from './walk.ts'
 import { type BrowserWorld, startBrowserWorld, type Visitor } from './world.ts'
 
 let world: BrowserWorld
@@ -13,6 +13,7 @@ beforeAll(async () => {
   owner = await newOwner(world, { name: 'full', credits: 1000, admin: true, privateKey })
   await seed(world, { owner, agent: await newAgent(world, owner, agentKey), privateKey })
 })
+afterEach(() => world.leave())
 afterAll(() => world?.stop())
 
 /** Somebody in the console whose API, but for sign-in, answers as `answer` does. */
@@ -50,12 +51,12 @@ test('every page of a new account is as sound, and shows no heading of a table w
   await newOwner(world, { name: 'empty', admin: true, withKey: false })
   const { visitor, page } = await visit('empty@example.com')
   const problems: string[] = []
-  for (const item of pages) {
+  for (const [turn, item] of pages.entries()) {
     await goTo(page, item)
     await settled(page)
     // a page that has nothing to be empty of looks as it always does
     const differs = (await page.locator('#main .empty, #main .timeline').count()) > 0
-    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-empty`, differs)))
+    problems.push(...(await problemsInTurn(turn, page, `${fileName(item)}-empty`, differs)))
     const bare = await page.evaluate<number>("document.querySelectorAll('tbody:not(:has(tr))').length")
     if (bare > 0) problems.push(`${item.to} has a table without rows`)
   }
@@ -67,13 +68,13 @@ test('a server that breaks: every page says so in a sentence, with the request i
   const answer = refusing(500, 'internal_error', 'Something broke here. It was recorded.')
   const { visitor, page } = await visit(owner.email, answer)
   const problems: string[] = []
-  for (const item of pages) {
+  for (const [turn, item] of pages.entries()) {
     await goTo(page, item)
     await settled(page)
     const card = page.locator('#main').getByRole('alert').filter({ hasText: 'Something broke here.' }).first()
     await card.getByText('req_0123456789').waitFor()
     await card.getByRole('button', { name: 'Try again' }).waitFor()
-    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-error`, item.to === '/console')))
+    problems.push(...(await problemsInTurn(turn + 1, page, `${fileName(item)}-error`, item.to === '/console')))
   }
   expect(problems).toEqual([])
   expect(besidesRefusals(visitor.complaints)).toEqual([])
@@ -107,10 +108,10 @@ test('while answers are on their way every page has lines in their place; withou
   await visitor.context.setOffline(true)
   await Promise.all(held.splice(0).map((route) => route.abort().catch(() => undefined)))
   await page.getByText('You are offline').waitFor()
-  for (const item of pages) {
+  for (const [turn, item] of pages.entries()) {
     await goTo(page, item)
     await page.locator('#main').getByText('Not loaded yet').first().waitFor()
-    problems.push(...(await problemsInEveryLook(page, `${fileName(item)}-offline`, item.to === '/console')))
+    problems.push(...(await problemsInTurn(turn, page, `${fileName(item)}-offline`, item.to === '/console')))
   }
   await page.unroute(/\/v1\/(?!auth\/)/)
   await visitor.context.setOffline(false)

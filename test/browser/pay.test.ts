@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Locator, Page } from 'playwright-core'
 import { createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { newOwner, type Person } from './people.ts'
 import { pictureForDocuments } from './pictures.ts'
 import { type Behaviour, type BrowserWallet, installWallet } from './wallet.ts'
@@ -16,6 +16,7 @@ beforeAll(async () => {
   privateKey = world.development.payers[0]?.private_key ?? ''
   owner = await newOwner(world, { name: 'payer', privateKey })
 })
+afterEach(() => world.leave())
 afterAll(() => world?.stop())
 
 const installOn = (page: Page, key: string): Promise<BrowserWallet> => {

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { quickFolder } from '../quick-folder.ts'
 import { until } from '../until.ts'
 import { startChromium } from './chromium.ts'
 
@@ -55,7 +55,7 @@ export const buildConsole = () => promisify(execFile)(process.execPath, [BUILD],
 
 /** Starts both, on ports and in a folder of their own; `stop` leaves nothing behind. */
 export async function startWorld(): Promise<{ readonly running: RunningWorld; stop(): Promise<void> }> {
-  const dataFolder = await mkdtemp(join(tmpdir(), 'farebox-browser-'))
+  const dataFolder = await mkdtemp(join(await quickFolder(), 'farebox-browser-'))
   const server = spawn(process.execPath, [MAIN, 'dev'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, FAREBOX_DATA: dataFolder, PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],

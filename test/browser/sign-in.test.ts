@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { installWallet } from './wallet.ts'
 import { accessibilityProblems, type BrowserWorld, startBrowserWorld } from './world.ts'
 
@@ -6,6 +6,7 @@ let world: BrowserWorld
 beforeAll(async () => {
   world = await startBrowserWorld()
 })
+afterEach(() => world.leave())
 afterAll(() => world?.stop())
 
 test('an owner signs in by one click at the identity provider, and nothing is asked of any other host', async () => {

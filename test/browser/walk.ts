@@ -22,6 +22,16 @@ const looks: readonly Look[] = [
   { name: 'narrow', colorScheme: 'dark', width: 320, rules: 'all' },
 ]
 
+/**
+ * The long form, npm run test:pages: every state of every page in every look. Else those states in which pages differ
+ * little are looked at in one look each, and the next state of the same page in the other one.
+ */
+const everyLook = [process.env.FAREBOX_LOOKS, process.env.FAREBOX_PICTURES, process.env.FAREBOX_SCREENSHOTS].some(
+  Boolean,
+)
+/** The two that have least in common. */
+const turns = looks.filter(({ rules }) => rules === 'all')
+
 /** Goes to a page of the console as people do, by its link. */
 export async function goTo(page: Page, { label }: NavigationItem): Promise<void> {
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: label, exact: true }).click()
@@ -43,9 +53,17 @@ export async function settled(page: Page): Promise<void> {
  * What is wrong with the page as it stands, in light, in dark and at 320 px: what axe finds, and whether somebody has to
  * scroll sideways. `name`: of the pictures that are taken by the way, where they are wanted; `documented`: also for the documents.
  */
-export async function problemsInEveryLook(page: Page, name: string, documented = true): Promise<string[]> {
+export const problemsInEveryLook = (page: Page, name: string, documented = true): Promise<string[]> =>
+  problemsIn(looks, page, name, documented)
+
+/** The same in one look, that of the turn; in every look in the long form. */
+export function problemsInTurn(turn: number, page: Page, name: string, documented = true): Promise<string[]> {
+  return problemsIn(everyLook ? looks : [turns[turn % turns.length] as Look], page, name, documented)
+}
+
+async function problemsIn(wanted: readonly Look[], page: Page, name: string, documented: boolean): Promise<string[]> {
   const problems: string[] = []
-  for (const look of looks) {
+  for (const look of wanted) {
     await page.emulateMedia({ colorScheme: look.colorScheme })
     await page.setViewportSize({ width: look.width, height: HEIGHT })
     await pictureForReview(page, `${name}-${look.name}`)

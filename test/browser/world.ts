@@ -21,6 +21,8 @@ export interface BrowserWorld {
   ask(path: string, call: { token?: string; body?: object; method?: string }): Promise<unknown>
   /** Runs `farebox` with these arguments, as the operator at the terminal; gives what it printed. */
   operator(...args: string[]): Promise<string>
+  /** Closes every visitor's browser: a page that stays open goes on asking and drawing while others are looked at. */
+  leave(): Promise<void>
   /** Closes what this file opened. */
   stop(): Promise<void>
 }
@@ -102,6 +104,9 @@ export async function joinWorld({ development, dataFolder, browserEndpoint }: Ru
       const options = { env, timeout: COMMAND_TIMEOUT_MS }
       const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args], options)
       return stdout
+    },
+    async leave() {
+      await Promise.all(browser.contexts().map((context) => context.close()))
     },
     // of a browser that is connected to, this closes the contexts of this connection alone
     stop: () => browser.close(),

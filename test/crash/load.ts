@@ -12,8 +12,8 @@ export interface Load {
 }
 
 const ANSWER_TIMEOUT_MS = 30_000
-/** How long a client that got no answer waits before its next call. */
-const BACK_OFF_MS = 10
+/** How long a client that got no answer waits before its next call: two dozen of them would keep a processor busy with nothing else. */
+const BACK_OFF_MS = 50
 
 /**
  * Clients that call `demo-chat`, plain and streamed in turn, and now and then `demo-slow`, each with the next
