@@ -1,6 +1,7 @@
 import { assert } from '../kernel/assert.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/errors.ts'
+import { isSerialization } from '../kernel/sql-state.ts'
 import { type Lane, LaneLost } from './lane.ts'
 import type { Applied, Operation } from './operations.ts'
 
@@ -217,11 +218,6 @@ class FlushingApplier implements Applier {
       pending.settle = undefined
     }
   }
-}
-
-const isSerialization = (error: unknown): boolean => {
-  const code = (error as { code?: unknown } | null)?.code
-  return code === '40001' || code === '40P01'
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -121,15 +121,8 @@ export interface Span {
 
 /** The ids of a range of time, for `statementPage`. */
 export async function statementSpan(deps: CreditDeps, caller: Caller, range: TimeRange): Promise<Span> {
-  const ids = await idsAtMoments(
-    deps.db,
-    caller.accountId,
-    [range.from, range.to].filter((moment) => moment !== undefined),
-  )
-  return {
-    fromId: range.from ? (ids[0] ?? 0n) : 0n,
-    beforeId: range.to ? (ids.at(-1) ?? AFTER_EVERY_ID) : AFTER_EVERY_ID,
-  }
+  const [fromId, beforeId] = await idsAtMoments(deps.db, caller.accountId, [range.from, range.to])
+  return { fromId: fromId ?? 0n, beforeId: beforeId ?? AFTER_EVERY_ID }
 }
 
 /**

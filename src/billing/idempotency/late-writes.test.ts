@@ -47,6 +47,23 @@ test('an answer that cannot be kept while the database is away is kept when it i
   expect(trouble).toEqual([])
 })
 
+test('an answer that is kept in the transaction of its work is there with the work, or neither is', async () => {
+  const made = await first('with its work', 'req_task')
+  const answer = { status: 202, headers: { 'x-a': 'b' }, body: 'accepted' }
+  const undone = database.db.transaction().execute(async (tx) => {
+    await made.completeIn(tx, answer)
+    throw new Error('the work was not written')
+  })
+  await expect(undone).rejects.toThrow('not written')
+  await expect(claim('with its work', 'req_early')).rejects.toMatchObject({
+    code: 'request_in_progress',
+    retryAfterMs: 1000,
+    fields: { original_request_id: 'req_task' },
+  })
+  await database.db.transaction().execute((tx) => made.completeIn(tx, answer))
+  expect(await claim('with its work', 'req_later')).toEqual({ kind: 'replay', answer })
+})
+
 test('what is written again, since the line broke after the first time, touches no claim that came since', async () => {
   const early = await first('freed twice', 'req_one')
   await early.forget()
