@@ -232,6 +232,22 @@ test('the oldest open hold is kept while its reserve or its end may still be app
   expect(ledger.oldestOpenHoldId).toBe(3n)
 })
 
+test('every flush is reported with its size and how long it took', async () => {
+  let now = 1000
+  const flushes: unknown[] = []
+  const applier = applierOf({
+    clock: { ...systemClock, monotonicMs: () => now },
+    onFlush: (report) => flushes.push(report),
+  })
+  const open = closeGate()
+  const flush = all(applier, ids(1, 3))
+  await vi.waitFor(() => expect(lane.flushes).toHaveLength(1))
+  now += 25
+  open()
+  await flush
+  expect(flushes).toEqual([{ size: 3, durationMs: 25 }])
+})
+
 test('an outage is told of once, however often the flush is sent again', async () => {
   const applier = applierOf()
   lane.fates.push('lost before', 'lost before', 'lost before')

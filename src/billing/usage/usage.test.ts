@@ -145,6 +145,21 @@ test('beyond a thousand groups the rest is one row, so that the rows still make 
   expect(totals).toMatchObject({ charged_micro: 2020, calls: 1010 })
 })
 
+test('without a range it is the 30 UTC days that end now, of which midnight begins none; a range that begins now is refused', async () => {
+  const caller = session(await make.account('owner'))
+  const at = (now: string) =>
+    readingServer(usageRoutes({ db: database.db, clock: { ...systemClock, now: () => new Date(now) } }))
+  const midnight = at('2026-01-31T00:00:00Z')
+  expect((await midnight.get(caller, '/v1/usage')).body).toMatchObject({
+    from: '2026-01-01T00:00:00.000Z',
+    to: '2026-01-31T00:00:00.000Z',
+  })
+  expect((await at('2026-01-31T00:00:00.001Z').get(caller, '/v1/usage')).body.from).toBe('2026-01-02T00:00:00.000Z')
+  const empty = await midnight.get(caller, '/v1/usage?from=2026-01-31T00:00:00Z')
+  expect([empty.status, empty.body.code]).toEqual([400, 'invalid_parameter'])
+  expect((await midnight.get(caller, '/v1/usage?from=2026-01-30T23:59:59.999Z')).status).toBe(200)
+})
+
 test('ranges over 366 days, backwards or unknown groups are refused', async () => {
   const caller = session(await make.account('owner'))
   for (const query of [

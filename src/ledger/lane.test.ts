@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { freshDatabase, type TestDatabase } from '../../test/database.ts'
+import { reserveOf } from './fake-lane.fixture.ts'
+import { LaneLost, openLane } from './lane.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database.drop())
+
+test('a lane that reaches no database is lost, says why, and can be closed', async () => {
+  const lane = openLane({ url: 'postgresql://x@localhost/x?host=%2Fnowhere', processId: 1n, answerTimeoutMs: 10_000 })
+  const lost = await lane.apply([reserveOf(1n)]).catch((error: unknown) => error)
+  expect(lost).toBeInstanceOf(LaneLost)
+  expect((lost as LaneLost).cause).toMatchObject({ code: 'ENOENT' })
+  await lane.close()
+})
+
+test('a lane that is lost under a flush says why, and a closed one opens again', async () => {
+  const lane = openLane({ url: database.url, processId: 1n, answerTimeoutMs: 10_000 })
+  const held = await database.pool.connect()
+  await held.query('begin; lock table families in access exclusive mode')
+  const stuck = lane.apply([reserveOf(1n)]).catch((error: unknown) => error)
+  await vi.waitFor(
+    async () => {
+      const ended = await database.sql(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name = 'farebox ledger' and wait_event_type = 'Lock'`,
+      )
+      expect(ended).toHaveLength(1)
+    },
+    { timeout: 10_000, interval: 5 },
+  )
+  const lost = await stuck
+  await held.query('rollback')
+  held.release()
+  expect(lost).toBeInstanceOf(LaneLost)
+  expect((lost as LaneLost).cause).toMatchObject({ message: expect.any(String) })
+  // nobody has an account here: what matters is that the flush arrives
+  const arrives = async () => (await lane.apply([reserveOf(2n)])).map(({ status }) => status)
+  expect(await arrives()).toEqual(['unauthorized'])
+  await lane.close()
+  expect(await arrives()).toEqual(['unauthorized'])
+  await lane.close()
+})
