@@ -151,8 +151,7 @@ class FlushingApplier implements Applier {
     this.#failing = false
     onFlush?.({ size: batch.length, durationMs: clock.monotonicMs() - startedMs })
     batch.forEach((pending, index) => {
-      const applied = answers[index]
-      assert(applied, 'an operation has no answer')
+      const applied = answers[index] as Applied
       if (!pending.settle) this.#undo(pending, applied)
       else pending.settle(applied)
     })

@@ -49,8 +49,8 @@ export function openLane(options: { url: string; processId: bigint; answerTimeou
   /** Cuts the socket instead of asking politely: a cancelled commit could be answered as done when it is not. */
   function drop(broken: pg.Client): void {
     if (client === broken) client = undefined
-    const { connection } = broken as unknown as { connection?: { stream?: { destroy(): void } } }
-    connection?.stream?.destroy()
+    const { connection } = broken as unknown as { connection: { stream: { destroy(): void } } }
+    connection.stream.destroy()
   }
 
   return {

@@ -179,6 +179,12 @@ test("the budget shown is the limit that leaves least: the key's or the link's",
     resets_at: expect.stringMatching(/-01T00:00:00.000Z$/),
   })
   expect((await balanceOf(session(owner))).budget).toBeNull()
+  // where the Agent pays first, its own Credits come on top of what the link leaves
+  const saver = await make.account('agent')
+  await make.grant(saver, 5n)
+  await make.link(saver, owner, 'self_then_owner', { daily_micro: 50n })
+  const scope = async (limit: bigint) => (await balanceOf(await make.key(saver, { total_micro: limit }))).budget.scope
+  expect([await scope(55n), await scope(56n)]).toEqual(['key', 'link'])
 })
 
 test('a movement names the call or the grant that it came from', async () => {
@@ -215,6 +221,24 @@ test('a movement names the call or the grant that it came from', async () => {
   ])
 })
 
+test('a refund names itself and its call; both stay apart from the grant', async () => {
+  const id = await make.account('owner')
+  await make.grant(id, 100n)
+  const call = await make.hold(await make.key(id), 30n)
+  await make.capture(call.id, 12n, { outcome: 'failed' })
+  const [made] = await database.sql<{ id: string }>(`select refund_id as id from ledger_refund($1, $2, 'a test')`, [
+    call.id,
+    id,
+  ])
+  const { body } = await http.get(session(id), '/v1/credits/ledger?limit=2')
+  expect(body.data).toMatchObject([
+    { kind: 'refund', amount_micro: 12, call_id: Number(call.id), refund_id: Number(made?.id), grant: null },
+    { kind: 'capture', amount_micro: -12, call_id: Number(call.id), refund_id: null },
+  ])
+  expect([body.opening_micro, body.closing_micro, body.next_cursor]).toEqual([100, 100, body.data[1].id])
+  expect((await http.get(session(id), '/v1/credits/ledger?limit=3')).body.next_cursor).toBe(0)
+})
+
 test('a statement shows nothing of another account, whatever the cursor', async () => {
   const [id, other] = [await make.account('owner'), await make.account('owner')]
   await make.grant(id, 100n)
@@ -222,6 +246,13 @@ test('a statement shows nothing of another account, whatever the cursor', async 
   const { body } = await http.get(session(id), '/v1/credits/ledger?before_id=9007199254740991')
   expect(body.data).toHaveLength(1)
   expect(body).toMatchObject({ opening_micro: 0, closing_micro: 100 })
+  // nor does a cursor lead out of a range
+  const ended = '&to=2020-01-01T00:00:00Z'
+  expect((await http.get(session(id), `/v1/credits/ledger?before_id=9007199254740991${ended}`)).body).toMatchObject({
+    data: [],
+    opening_micro: 0,
+    closing_micro: 0,
+  })
 })
 
 test('a statement refuses times that are none, and ranges that end before they begin', async () => {
@@ -230,6 +261,7 @@ test('a statement refuses times that are none, and ranges that end before they b
     'from=yesterday',
     'from=2026-02-30T00:00:00Z',
     'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
+    'from=2026-01-01T00:00:00Z&to=2026-01-01T00:00:00Z',
     'limit=0',
     'limit=101',
     'before_id=-1',
@@ -243,7 +275,11 @@ test('text that a spreadsheet would run as a formula arrives as text', async () 
   const id = await make.account('owner')
   await make.grant(id, 5n, { sourceId: '=HYPERLINK("http://x.example","y")' })
   const { text, headers } = await http.get(session(id), '/v1/credits/ledger', { accept: 'text/csv' })
-  expect(headers['content-type']).toBe('text/csv; charset=utf-8')
+  expect(headers).toMatchObject({
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': 'attachment; filename="statement.csv"',
+    vary: 'Accept',
+  })
   expect(text.split('\r\n')[1]).toMatch(
     /,grant,5,purchased,5,,,,,,operator,"'=HYPERLINK\(""http:\/\/x.example"",""y""\)"$/,
   )

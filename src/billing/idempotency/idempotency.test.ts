@@ -201,7 +201,10 @@ describe('claims that a dead process left open', () => {
     await claim('not begun', 'req_none', 4711n)
     await claim('of another', 'req_other', 4712n)
     await settleLeftBehind(app.database.db, 4711n)
-    expect(await claim('begun', 'req_new', 1n)).toMatchObject({ kind: 'replay', answer: { status: 502 } })
+    expect(await claim('begun', 'req_new', 1n)).toMatchObject({
+      kind: 'replay',
+      answer: { status: 502, headers: { 'content-type': 'application/json; charset=utf-8' } },
+    })
     expect(await claim('not begun', 'req_new2', 1n)).toMatchObject({ kind: 'first' })
     await expect(claim('of another', 'req_new3', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
   })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../../test/app.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { ledgerFixture } from '../../../test/ledger-fixture.ts'
@@ -45,6 +45,34 @@ test('an answer that cannot be kept while the database is away is kept when it i
     answer: { status: 200, headers: { 'x-a': 'b' }, body: 'charged' },
   })
   expect(trouble).toEqual([])
+})
+
+test('an answer that cannot be kept at all is tried five more times, each later than the one before, and then told of', async () => {
+  let tries = 0
+  const db = database.db.withPlugin({
+    transformQuery({ node }) {
+      if (node.kind !== 'UpdateQueryNode') return node
+      tries += 1
+      throw new Error('the line broke')
+    },
+    transformResult: async ({ result }) => result,
+  })
+  const made = await first('never kept', 'req_never', db)
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  try {
+    await made.complete({ status: 200, headers: {}, body: 'charged' })
+    for (const [index, waitMs] of [500, 1000, 1500, 2000, 2500].entries()) {
+      await vi.advanceTimersByTimeAsync(waitMs - 1)
+      expect([tries, trouble]).toEqual([1 + index, []])
+      await vi.advanceTimersByTimeAsync(1)
+      expect(tries).toBe(2 + index)
+    }
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect([tries, trouble]).toEqual([6, ['the answer to an Idempotency-Key could not be kept']])
+  } finally {
+    vi.useRealTimers()
+    trouble.length = 0
+  }
 })
 
 test('an answer that is kept in the transaction of its work is there with the work, or neither is', async () => {
