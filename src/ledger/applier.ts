@@ -163,7 +163,7 @@ class FlushingApplier implements Applier {
     this.#loseImpatient(batch)
     this.#loseImpatient(this.#queue)
     // a reserve that was never sent and that nobody waits for any more is not made at all
-    this.#queue = this.#queue.filter((pending) => pending.settle !== undefined || !this.#forget(pending))
+    this.#queue = this.#queue.filter((pending) => !this.#forget(pending))
   }
 
   async #divide(batch: readonly Pending[], error: unknown): Promise<void> {

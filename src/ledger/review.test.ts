@@ -3,6 +3,7 @@ import { freshDatabase, type TestDatabase } from '../../test/database.ts'
 import { ledgerFixture } from '../../test/ledger-fixture.ts'
 import type { Tx } from '../db/database.ts'
 import { microcredits } from '../kernel/money.ts'
+import { heldByState } from './held.ts'
 import { endHold } from './hold-end.ts'
 import { decideRefund, refundCall } from './refunds.ts'
 import { endGrantHold, holdGrant } from './review-holds.ts'
@@ -31,6 +32,7 @@ test('the review of a payment holds what that payment gave, and nothing of anoth
     { kind: 'promo', posted: 300, held: 0 },
     { kind: 'purchased', posted: 100, held: 100 },
   ])
+  expect(await heldByState(database.db)).toEqual({ in_flight: 0, usage_unknown: 0, pending_settlement: 0, review: 100 })
 })
 
 test('what a review held is given back, or taken for good and once; where nothing was left there is no hold', async () => {

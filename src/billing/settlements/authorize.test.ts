@@ -115,6 +115,7 @@ describe('an authorization', () => {
     await here.make.capture(id, 150n)
     const refused = await here.authorize(agent, `req_${id}`)
     expect([refused.status, refused.body.code]).toEqual([403, 'owner_account_required'])
+    expect(refused.body.message).toMatch(/^Another account pays for this call/)
 
     const loner = await here.make.account('agent')
     await here.make.grant(loner, 100n)

@@ -104,6 +104,18 @@ test('an owner reads by Agent what it funded, without what the Agents paid thems
   })
 })
 
+test('what was called without a key is a group of its own', async () => {
+  const id = await make.account('owner')
+  await make.grant(id, 100n)
+  const key = await make.key(id)
+  await make.capture((await make.hold(key, 9n)).id, 9n)
+  await make.capture((await make.hold({ ...key, credential: { kind: 'operator', id: 1n } }, 5n)).id, 5n)
+  expect((await http.get(key, '/v1/usage?group_by=key')).body.data).toMatchObject([
+    { key_id: Number(key.credential.id), charged_micro: 9 },
+    { key_id: null, charged_micro: 5 },
+  ])
+})
+
 test('beyond a thousand groups the rest is one row, so that the rows still make the totals', async () => {
   const id = await make.account('owner')
   const key = await make.key(id)
