@@ -271,6 +271,13 @@ test('a statement refuses times that are none, and ranges that end before they b
   }
 })
 
+test('a leap second is a time on paper that no clock here shows, and is refused in those words', async () => {
+  const caller = session(await make.account('owner'))
+  const { status, body } = await http.get(caller, '/v1/credits/ledger?to=2016-12-31T23:59:60Z')
+  expect([status, body.code]).toEqual([400, 'invalid_parameter'])
+  expect(body.message).toBe('The parameter to is not a time such as 2026-01-31T00:00:00Z.')
+})
+
 test('text that a spreadsheet would run as a formula arrives as text', async () => {
   const id = await make.account('owner')
   await make.grant(id, 5n, { sourceId: '=HYPERLINK("http://x.example","y")' })

@@ -109,7 +109,20 @@ test('what was called without a key is a group of its own', async () => {
   await make.grant(id, 100n)
   const key = await make.key(id)
   await make.capture((await make.hold(key, 9n)).id, 9n)
-  await make.capture((await make.hold({ ...key, credential: { kind: 'operator', id: 1n } }, 5n)).id, 5n)
+  await make.apply({
+    operation: 'reserve',
+    id: 70_000,
+    request_id: 'without a key',
+    actor_account_id: id,
+    credential_kind: 'operator',
+    credential_id: 1,
+    wanted_micro: 5,
+    minimum_micro: 5,
+    category: 'chat',
+    subject: 'demo',
+    process_id: 1,
+  })
+  await make.capture(70_000n, 5n)
   expect((await http.get(key, '/v1/usage?group_by=key')).body.data).toMatchObject([
     { key_id: Number(key.credential.id), charged_micro: 9 },
     { key_id: null, charged_micro: 5 },
