@@ -185,7 +185,7 @@ class FlushingApplier implements Applier {
   /** Nobody waits for this answer any more. A reserve's work was never begun: the money goes back. */
   #undo({ operation }: Pending, applied: Applied): void {
     const { holdId } = operation
-    if (operation.operation !== 'reserve' || applied.status !== 'reserved') {
+    if (applied.status !== 'reserved') {
       this.abandoned.delete(holdId)
       return
     }

@@ -203,7 +203,12 @@ describe('claims that a dead process left open', () => {
     await settleLeftBehind(app.database.db, 4711n)
     expect(await claim('begun', 'req_new', 1n)).toMatchObject({
       kind: 'replay',
-      answer: { status: 502, headers: { 'content-type': 'application/json; charset=utf-8' } },
+      answer: {
+        status: 502,
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+        // where to look what it cost
+        body: expect.stringMatching(/its answer is lost\. GET \/v1\/calls shows/),
+      },
     })
     expect(await claim('not begun', 'req_new2', 1n)).toMatchObject({ kind: 'first' })
     await expect(claim('of another', 'req_new3', 1n)).rejects.toMatchObject({ code: 'request_in_progress' })
