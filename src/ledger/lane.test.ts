@@ -54,7 +54,7 @@ test('one connection serves flush after flush, and none is left when the lane is
       )
     ).length
   for (const holdId of [1n, 2n, 3n]) await lane.apply([reserveOf(holdId)])
-  expect(await connections()).toBe(1)
+  await vi.waitFor(async () => expect(await connections()).toBe(1), { timeout: 5_000 })
   await lane.close()
   await vi.waitFor(async () => expect(await connections()).toBe(0), { timeout: 10_000 })
 })
