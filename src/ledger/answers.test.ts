@@ -74,11 +74,13 @@ test.each(['captured', 'voided', 'already_resolved', 'conflict', 'hold_not_found
 )
 
 test.each(['reserved', 'unauthorized', 'conflict', 'hold_not_found'] as const)(
-  'an end that is answered as %s is a fault, and is not asked for in another way',
+  'an end that is answered as %s is a fault: its hold stays open, and is not ended in another way',
   async (status) => {
-    answers.push({ status })
+    answers.push({ status: 'reserved', amountMicro: 10n }, { status })
+    await reserve()
     await expect(capture(1n)).rejects.toThrow(AssertionFailed)
-    expect(asked).toHaveLength(1)
+    expect([...ledger.openHoldIds]).toEqual([1n])
+    expect(asked).toHaveLength(2)
   },
 )
 

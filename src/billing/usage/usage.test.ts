@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 import type { Caller } from '../../kernel/caller.ts'
@@ -8,10 +8,15 @@ import { usageRoutes } from './routes.ts'
 let database: TestDatabase
 let make: ReturnType<typeof ledgerFixture>
 let http: ReturnType<typeof readingServer>
+/** Where a test stopped the server's clock. */
+let stopped: Date | undefined
+afterEach(() => {
+  stopped = undefined
+})
 beforeAll(async () => {
   database = await freshDatabase()
   make = ledgerFixture(database)
-  http = readingServer(usageRoutes({ db: database.db, clock: systemClock }))
+  http = readingServer(usageRoutes({ db: database.db, clock: { ...systemClock, now: () => stopped ?? new Date() } }))
 })
 afterAll(() => database.drop())
 
@@ -172,17 +177,16 @@ test('beyond a thousand groups the rest is one row, so that the rows still make 
 
 test('without a range it is the 30 UTC days that end now, of which midnight begins none; a range that begins now is refused', async () => {
   const caller = session(await make.account('owner'))
-  const at = (now: string) =>
-    readingServer(usageRoutes({ db: database.db, clock: { ...systemClock, now: () => new Date(now) } }))
-  const midnight = at('2026-01-31T00:00:00Z')
-  expect((await midnight.get(caller, '/v1/usage')).body).toMatchObject({
+  stopped = new Date('2026-01-31T00:00:00Z')
+  expect((await http.get(caller, '/v1/usage')).body).toMatchObject({
     from: '2026-01-01T00:00:00.000Z',
     to: '2026-01-31T00:00:00.000Z',
   })
-  expect((await at('2026-01-31T00:00:00.001Z').get(caller, '/v1/usage')).body.from).toBe('2026-01-02T00:00:00.000Z')
-  const empty = await midnight.get(caller, '/v1/usage?from=2026-01-31T00:00:00Z')
+  const empty = await http.get(caller, '/v1/usage?from=2026-01-31T00:00:00Z')
   expect([empty.status, empty.body.code]).toEqual([400, 'invalid_parameter'])
-  expect((await midnight.get(caller, '/v1/usage?from=2026-01-30T23:59:59.999Z')).status).toBe(200)
+  expect((await http.get(caller, '/v1/usage?from=2026-01-30T23:59:59.999Z')).status).toBe(200)
+  stopped = new Date('2026-01-31T00:00:00.001Z')
+  expect((await http.get(caller, '/v1/usage')).body.from).toBe('2026-01-02T00:00:00.000Z')
 })
 
 test('ranges over 366 days, backwards or unknown groups are refused', async () => {
