@@ -203,5 +203,10 @@ test('ranges over 366 days, backwards or unknown groups are refused', async () =
     const { status, body } = await http.get(caller, `/v1/usage?${query}`)
     expect([query, status, body.code]).toEqual([query, 400, 'invalid_parameter'])
   }
+  const told = async (query: string) => (await http.get(caller, `/v1/usage?${query}`)).body.message
+  expect(await told('from=2024-01-01T00:00:00Z&to=2025-01-02T00:00:01Z')).toBe(
+    'The range from 2024-01-01T00:00:00.000Z to 2025-01-02T00:00:01.000Z is longer than 366 days.',
+  )
+  expect(await told('from=2999-01-01T00:00:00Z')).toBe('The parameter from must be earlier than to, or now.')
   expect((await http.get(caller, '/v1/usage?from=2024-01-01T00:00:00Z&to=2025-01-01T00:00:00Z')).status).toBe(200)
 })
