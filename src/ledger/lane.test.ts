@@ -59,6 +59,16 @@ test('one connection serves flush after flush, and none is left when the lane is
   await vi.waitFor(async () => expect(await connections()).toBe(0), { timeout: 10_000 })
 })
 
+test('a lane whose connection was ended between two flushes loses neither', async () => {
+  const lane = openLane({ url: database.url, processId: 1n, answerTimeoutMs: 10_000 })
+  await lane.apply([reserveOf(1n)])
+  await database.sql(
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger'`,
+  )
+  expect(await lane.apply([reserveOf(2n)])).toHaveLength(1)
+  await lane.close()
+})
+
 test('a flush without an answer in time is lost for that reason', async () => {
   const lane = openLane({ url: database.url, processId: 1n, answerTimeoutMs: 100 })
   const held = await database.pool.connect()

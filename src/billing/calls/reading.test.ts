@@ -187,7 +187,10 @@ test('an owner keeps what it funded after the Agent is unlinked, and nobody else
   const [agent, owner] = [await make.account('agent'), await make.account('owner')]
   await make.grant(owner, 500n)
   await make.link(agent, owner, 'owner_only')
-  const { id } = await make.hold(await make.key(agent), 100n)
+  const key = await make.key(agent)
+  const { id } = await make.hold(key, 100n)
+  // who made it reads it, though it paid nothing
+  expect(await read(key, id)).toMatchObject({ actor_account_id: Number(agent), charged_micro: 0, funding: [] })
   await database.sql('delete from agent_links where agent_account_id = $1', [agent])
   await database.sql('update accounts set family_id = id where id = $1', [agent])
   expect((await http.get(session(owner), '/v1/calls')).body.data).toHaveLength(1)

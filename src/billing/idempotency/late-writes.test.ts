@@ -92,6 +92,18 @@ test('an answer that is kept in the transaction of its work is there with the wo
   expect(await claim('with its work', 'req_later')).toEqual({ kind: 'replay', answer })
 })
 
+test('a key that stands for another body names the request that has it', async () => {
+  await first('taken', 'req_first')
+  const other = claimKey(
+    { db: database.db, processId: 1n, onTrouble: (message) => trouble.push(message) },
+    { accountId, route: '/v1/chat/completions', key: 'taken', body: { a: 2 }, requestId: 'req_second' },
+  )
+  await expect(other).rejects.toMatchObject({
+    code: 'idempotency_conflict',
+    fields: { original_request_id: 'req_first' },
+  })
+})
+
 test('what is written again, since the line broke after the first time, touches no claim that came since', async () => {
   const early = await first('freed twice', 'req_one')
   await early.forget()
