@@ -45,14 +45,15 @@ test('a lane that is lost under a flush says why, and a closed one opens again',
   await lane.close()
 })
 
+const connections = async () =>
+  (
+    await database.sql(
+      `select pid from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger'`,
+    )
+  ).length
+
 test('one connection serves flush after flush, and none is left when the lane is closed', async () => {
   const lane = openLane({ url: database.url, processId: 1n, answerTimeoutMs: 10_000 })
-  const connections = async () =>
-    (
-      await database.sql(
-        `select pid from pg_stat_activity where datname = current_database() and application_name = 'farebox ledger'`,
-      )
-    ).length
   for (const holdId of [1n, 2n, 3n]) await lane.apply([reserveOf(holdId)])
   await vi.waitFor(async () => expect(await connections()).toBe(1), { timeout: 5_000 })
   await lane.close()
@@ -69,12 +70,13 @@ test('a lane whose connection was ended between two flushes loses neither', asyn
   await lane.close()
 })
 
-test('a flush without an answer in time is lost for that reason', async () => {
+test('a flush without an answer in time is lost for that reason, and its connection is cut, not asked to end', async () => {
   const lane = openLane({ url: database.url, processId: 1n, answerTimeoutMs: 100 })
   const held = await database.pool.connect()
   await held.query('begin; lock table families in access exclusive mode')
   await expect(lane.apply([reserveOf(1n)])).rejects.toThrow(/did not answer in time/)
   await held.query('rollback')
   held.release()
+  await vi.waitFor(async () => expect(await connections()).toBe(0), { timeout: 10_000 })
   await lane.close()
 })

@@ -26,7 +26,7 @@ const query = {
 }
 
 /** Errors of the server's state, not of the operations: out of space or memory, an IO error, a cancelled or timed out statement, a standby. */
-const isPassing = (error: pg.DatabaseError): boolean => /^(53|58|57014$|55P03$|25006$)/.test(error.code ?? '')
+const isPassing = (error: pg.DatabaseError): boolean => /^(53|58|57014|55P03|25006)/.test(error.code ?? '')
 
 /** A lane over PostgreSQL. It reconnects by itself on the next apply; `answerTimeoutMs` turns a silent server into LaneLost. */
 export function openLane(options: { url: string; processId: bigint; answerTimeoutMs: number }): Lane {

@@ -142,6 +142,20 @@ test('an Agent sees of its owner only what it may spend and what its own calls h
   })
 })
 
+test('what an owner gives is listed while any of it is held or left', async () => {
+  const [agent, owner] = [await make.account('agent'), await make.account('owner')]
+  await make.grant(owner, 900n)
+  await make.link(agent, owner, 'owner_only', { total_micro: 10n })
+  const key = await make.key(agent)
+  const bucket = async () => (await balanceOf(key)).buckets
+  expect(await bucket()).toMatchObject([{ kind: 'owner', available_micro: 10, held_micro: 0 }])
+  const { id } = await make.hold(key, 8n)
+  expect(await bucket()).toMatchObject([{ kind: 'owner', available_micro: 2, held_micro: 8 }])
+  await make.capture(id, 8n)
+  await make.capture((await make.hold(key, 2n)).id, 2n)
+  expect(await bucket()).toEqual([])
+})
+
 test('what an owner gave stops showing when the owner pauses it or is banned, and the ledger grants no more', async () => {
   for (const stop of [
     'update agent_links set funding_paused = true where agent_account_id = $1',
