@@ -83,6 +83,8 @@ test('the release of an abandoned hold that the ledger refuses is told of', asyn
     'the ledger refused void of hold 1',
     'an abandoned hold is not released yet',
   ])
+  // nothing of it is on its way any more
+  expect(applier.abandoned.size).toBe(0)
 })
 
 test('every flush is reported with its size and how long it took', async () => {
