@@ -87,6 +87,13 @@ test('a reserve that only waited in the queue when the lane was lost is never ma
   expect([...lane.holds.keys()]).toEqual([1n, 2n])
 })
 
+test('an end that only waited in the queue when the lane was lost is applied when it is back', async () => {
+  const applier = applierOf({ batchMax: 2 })
+  await all(applier, ids(1, 4))
+  lane.fates.push('lost before')
+  expect(outcomes(await all(applier, ids(1, 4), captureOf))).toEqual(Array(4).fill('captured'))
+})
+
 test('while the lane is lost a new reserve is refused at once, and an end waits for the lane', async () => {
   const applier = applierOf()
   await applier.submit(reserveOf(1n))
@@ -118,6 +125,8 @@ test('an end whose caller lost patience is applied all the same', async () => {
   await applier.drained(10_000)
   expect(lane.holds.get(1n)).toBe('captured')
   expect(applier.abandoned.size).toBe(0)
+  // and is not undone: it is sent until it is answered, and nothing after it
+  expect(lane.flushes).toEqual([[1n], [1n], [1n]])
 })
 
 test.each([[[7]], [[1, 32]], [[10, 11, 12, 13]]])(
@@ -176,7 +185,7 @@ test('a closed applier refuses reserves and still takes ends', async () => {
   const applier = applierOf()
   await applier.submit(reserveOf(1n))
   await applier.close()
-  await expect(applier.submit(reserveOf(2n))).rejects.toMatchObject({ code: 'shutting_down' })
+  await expect(applier.submit(reserveOf(2n))).rejects.toMatchObject({ code: 'shutting_down', retryAfterMs: 1000 })
   expect((await applier.submit(captureOf(1n))).status).toBe('captured')
 })
 
@@ -188,6 +197,8 @@ test('waiting for the applier ends when time runs out, and when everything has i
   open()
   expect(await applier.drained(10_000)).toBe(true)
   await reserve
+  // one that has nothing to do is waited for by nobody
+  expect(await applier.drained(0)).toBe(true)
 })
 
 test('the oldest open hold is kept while its reserve or its end may still be applied, and forgotten once neither can', async () => {

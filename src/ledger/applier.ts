@@ -1,6 +1,7 @@
 import { assert } from '../kernel/assert.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/errors.ts'
+import { isSerialization } from '../kernel/sql-state.ts'
 import { type Lane, LaneLost } from './lane.ts'
 import type { Applied, Operation } from './operations.ts'
 
@@ -150,8 +151,7 @@ class FlushingApplier implements Applier {
     this.#failing = false
     onFlush?.({ size: batch.length, durationMs: clock.monotonicMs() - startedMs })
     batch.forEach((pending, index) => {
-      const applied = answers[index]
-      assert(applied, 'an operation has no answer')
+      const applied = answers[index] as Applied
       if (!pending.settle) this.#undo(pending, applied)
       else pending.settle(applied)
     })
@@ -163,7 +163,7 @@ class FlushingApplier implements Applier {
     this.#loseImpatient(batch)
     this.#loseImpatient(this.#queue)
     // a reserve that was never sent and that nobody waits for any more is not made at all
-    this.#queue = this.#queue.filter((pending) => pending.settle !== undefined || !this.#forget(pending))
+    this.#queue = this.#queue.filter((pending) => !this.#forget(pending))
   }
 
   async #divide(batch: readonly Pending[], error: unknown): Promise<void> {
@@ -185,7 +185,7 @@ class FlushingApplier implements Applier {
   /** Nobody waits for this answer any more. A reserve's work was never begun: the money goes back. */
   #undo({ operation }: Pending, applied: Applied): void {
     const { holdId } = operation
-    if (operation.operation !== 'reserve' || applied.status !== 'reserved') {
+    if (applied.status !== 'reserved') {
       this.abandoned.delete(holdId)
       return
     }
@@ -217,11 +217,6 @@ class FlushingApplier implements Applier {
       pending.settle = undefined
     }
   }
-}
-
-const isSerialization = (error: unknown): boolean => {
-  const code = (error as { code?: unknown } | null)?.code
-  return code === '40001' || code === '40P01'
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

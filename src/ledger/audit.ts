@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../db/database.ts'
+import { sqlState } from '../kernel/sql-state.ts'
 
 /** One difference between a balance and the rows it derives from. */
 export interface Finding {
@@ -40,7 +41,7 @@ export async function auditRecent(db: Database): Promise<Finding[]> {
       })
   } catch (error) {
     // another process audited the same while this one began
-    if ((error as { code?: unknown } | null)?.code === '40001') return []
+    if (sqlState(error) === '40001') return []
     throw error
   }
 }

@@ -61,6 +61,24 @@ test('what a hold keeps of expired Credits stays until the hold ends: captured, 
   expect(await buckets(account)).toEqual([{ posted: 0, held: 0, closed: true }])
 })
 
+test('a sweep of many accounts goes on until none is left, page by page', async () => {
+  const accounts: bigint[] = []
+  for (let n = 0; n < 5; n++) {
+    const account = await make.account('agent')
+    await make.grant(account, 7n, { bucket: 'promo', expiresAt: soon() })
+    await lapse(account)
+    accounts.push(account)
+  }
+  expect(await expireCredits(database.db, 2)).toBe(5)
+  for (const account of accounts) expect(await buckets(account)).toEqual([{ posted: 0, held: 0, closed: true }])
+  // a page that is full and the last one
+  for (const account of accounts.slice(0, 2)) {
+    await make.grant(account, 7n, { bucket: 'promo', expiresAt: soon() })
+    await lapse(account)
+  }
+  expect(await expireCredits(database.db, 2)).toBe(2)
+})
+
 test('whoever falls below its threshold by an expiry is told', async () => {
   const account = await make.account('agent')
   await database.sql('update ledger_settings set balance_low_micro = 50')

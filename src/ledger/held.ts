@@ -23,7 +23,11 @@ export async function heldByState(db: Database): Promise<Held> {
     -- an unknown usage that came in after all, above the hold, has both flags and waits for its payers
     join (select hold_id, bool_or(flag = 'shortfall') as short from hold_flags group by hold_id) f on f.hold_id = s.hold_id
     where not exists (select from hold_resolutions r where r.hold_id = s.hold_id)`.execute(db)
-  const { total = 0, usage_unknown: unknown = 0, pending_settlement: pending = 0, review = 0 } = rows[0] ?? {}
-  const apart = { usage_unknown: Number(unknown), pending_settlement: Number(pending), review: Number(review) }
-  return { in_flight: Number(total) - apart.usage_unknown - apart.pending_settlement - apart.review, ...apart }
+  const sums = rows[0] as (typeof rows)[number]
+  const apart = {
+    usage_unknown: Number(sums.usage_unknown),
+    pending_settlement: Number(sums.pending_settlement),
+    review: Number(sums.review),
+  }
+  return { in_flight: Number(sums.total) - apart.usage_unknown - apart.pending_settlement - apart.review, ...apart }
 }

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/database.ts'
-import { assert } from '../kernel/assert.ts'
 import { type Applied, type Capture, type Status, type Void, wireForm } from './operations.ts'
 
 /** Ends of holds name no process. */
@@ -18,8 +17,7 @@ export async function endHold(
     select status, amount_micro, available_micro from ledger_apply(${JSON.stringify([wireForm(end, NO_PROCESS)])})`.execute(
     tx,
   )
-  const [row] = rows
-  assert(row, 'the ledger gave no answer')
+  const row = rows[0] as (typeof rows)[number]
   return {
     status: row.status,
     amountMicro: row.amount_micro ?? undefined,

@@ -37,9 +37,9 @@ export async function createHoldIds(db: Database): Promise<HoldIds> {
         const start = await taken.finally(() => {
           if (following === taken) following = undefined
         })
-        // several callers may have waited for one block: the first of them opens it, and nobody opens it again when it
-        // is used up. It may begin right where the one before it ended.
-        if (left === 0n && current <= start) {
+        // several callers may have waited for one block: the first of them opens it and takes an id, and nobody opens it
+        // again, while it lasts or when it is used up. It may begin right where the one before it ended.
+        if (current <= start) {
           current = start
           left = BLOCK
         }

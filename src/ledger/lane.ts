@@ -26,8 +26,7 @@ const query = {
 }
 
 /** Errors of the server's state, not of the operations: out of space or memory, an IO error, a cancelled or timed out statement, a standby. */
-const isPassing = (error: unknown): boolean =>
-  /^(53|58|57014$|55P03$|25006$)/.test(String((error as { code?: unknown } | null)?.code ?? ''))
+const isPassing = (error: pg.DatabaseError): boolean => /^(53|58|57014|55P03|25006)/.test(error.code ?? '')
 
 /** A lane over PostgreSQL. It reconnects by itself on the next apply; `answerTimeoutMs` turns a silent server into LaneLost. */
 export function openLane(options: { url: string; processId: bigint; answerTimeoutMs: number }): Lane {
@@ -50,8 +49,8 @@ export function openLane(options: { url: string; processId: bigint; answerTimeou
   /** Cuts the socket instead of asking politely: a cancelled commit could be answered as done when it is not. */
   function drop(broken: pg.Client): void {
     if (client === broken) client = undefined
-    const { connection } = broken as unknown as { connection?: { stream?: { destroy(): void } } }
-    connection?.stream?.destroy()
+    const { connection } = broken as unknown as { connection: { stream: { destroy(): void } } }
+    connection.stream.destroy()
   }
 
   return {

@@ -3,7 +3,7 @@ import { Fault } from '../kernel/errors.ts'
 import type { Microcredits } from '../kernel/money.ts'
 import type { Applier } from './applier.ts'
 import type { HoldIds } from './hold-ids.ts'
-import type { Applied, Capture, MarkUnknown, Operation, Reserve, Status, Void } from './operations.ts'
+import type { Capture, MarkUnknown, Reserve, Status, Void } from './operations.ts'
 
 /** A hold that was granted. */
 export interface Reserved {
@@ -47,25 +47,13 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
   // in rising order, since ids are handed out so: the first is the oldest
   const open = new Set<bigint>()
 
-  async function submit(operation: Operation): Promise<Applied> {
-    const applied = await applier.submit(operation)
-    assert(
-      applied.status !== 'conflict' && applied.status !== 'hold_not_found',
-      `hold ${operation.holdId}: ${applied.status}`,
-    )
-    return applied
-  }
-
   async function end(operation: Capture | Void | MarkUnknown): Promise<Ended> {
     const { holdId } = operation
     try {
-      const { status, availableMicro } = await submit(operation)
+      const { status, availableMicro } = await applier.submit(operation)
+      const kind = ending(holdId, status)
       open.delete(holdId)
-      const available = (availableMicro ?? 0n) as Microcredits
-      if (status === 'captured' || status === 'voided' || status === 'shortfall' || status === 'usage_unknown')
-        return { kind: status, availableMicro: available }
-      assert(status === 'already_resolved', `hold ${holdId} cannot be ${status}`)
-      return { kind: 'other', availableMicro: available }
+      return { kind, availableMicro: (availableMicro ?? 0n) as Microcredits }
     } catch (error) {
       // the caller lost patience, the applier goes on with it
       if (applier.abandoned.has(holdId)) open.delete(holdId)
@@ -85,7 +73,10 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
     },
     async reserve(operation) {
       try {
-        const { status, amountMicro, availableMicro, detail } = await submit({ operation: 'reserve', ...operation })
+        const { status, amountMicro, availableMicro, detail } = await applier.submit({
+          operation: 'reserve',
+          ...operation,
+        })
         const available = (availableMicro ?? 0n) as Microcredits
         if (status === 'reserved') {
           assert(
@@ -96,7 +87,7 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
           return { kind: 'reserved', reserveMicro: amountMicro as Microcredits, availableMicro: available }
         }
         open.delete(operation.holdId)
-        return { kind: refusal(status), availableMicro: available, detail: detail ?? {} }
+        return { kind: refusal(operation.holdId, status), availableMicro: available, detail: detail ?? {} }
       } catch (error) {
         // whether it was never sent or may still be committed: from here on the applier has it, and releases it
         open.delete(operation.holdId)
@@ -115,7 +106,21 @@ export function createLedger(applier: Applier, holdIds: HoldIds): Ledger {
   }
 }
 
-function refusal(status: Status): Refused['kind'] {
+function ending(holdId: bigint, status: Status): Ended['kind'] {
+  switch (status) {
+    case 'captured':
+    case 'voided':
+    case 'shortfall':
+    case 'usage_unknown':
+      return status
+    case 'already_resolved':
+      return 'other'
+    default:
+      assert(false, `hold ${holdId} cannot be ${status}`)
+  }
+}
+
+function refusal(holdId: bigint, status: Status): Refused['kind'] {
   switch (status) {
     case 'insufficient_credits':
     case 'budget_exceeded':
@@ -127,6 +132,6 @@ function refusal(status: Status): Refused['kind'] {
       // others took this process for dead while the database was away; the next sign of life mends it
       throw new Fault('unavailable', { retryAfterMs: 5000 })
     default:
-      assert(false, `a reserve cannot be ${status}`)
+      assert(false, `the reserve of hold ${holdId} cannot be ${status}`)
   }
 }

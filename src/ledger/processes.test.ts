@@ -39,6 +39,33 @@ test('a process that was taken for gone while it was only cut off is watched aga
   expect(await gone()).toEqual([other])
 })
 
+test('a process of this host that runs no more is gone at once; of another host only its silence tells', async () => {
+  const { db } = database
+  const self = await processes.register(db, { host: 'one', pid: 10, oldest_hold_id: 0n })
+  const [dead, alive, elsewhere] = [
+    await processes.register(db, { host: 'one', pid: 11, oldest_hold_id: 5n }),
+    await processes.register(db, { host: 'one', pid: 12, oldest_hold_id: 0n }),
+    await processes.register(db, { host: 'two', pid: 11, oldest_hold_id: 0n }),
+  ]
+  const here = { self, host: 'one', isRunning: (pid: number) => pid !== 11 }
+  const gone = async () =>
+    (await processes.gone(db, here)).filter(({ id }) => id >= self).toSorted((a, b) => Number(a.id - b.id))
+  expect(await gone()).toMatchObject([{ id: dead, oldest_hold_id: 5n, ended: false }])
+  await silent(elsewhere)
+  expect((await gone()).map(({ id }) => id)).toEqual([dead, elsewhere])
+  await processes.end(db, alive)
+  expect((await gone()).map(({ id, ended }) => [id, ended])).toEqual([
+    [dead, false],
+    [alive, true],
+    [elsewhere, false],
+  ])
+  expect((await processes.running(db)).filter(({ id }) => id >= self)).toEqual([
+    { id: self, host: 'one', pid: 10 },
+    { id: dead, host: 'one', pid: 11 },
+  ])
+  for (const id of [self, dead, alive, elsewhere]) await database.sql('delete from processes where id = $1', [id])
+})
+
 test('what a gone process left behind is found by its own oldest hold, and not what has an end or a flag', async () => {
   const { db } = database
   const process = await processes.register(db, { host: 'elsewhere', pid: 3, oldest_hold_id: 2n })

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Tx } from '../db/database.ts'
-import { assert } from '../kernel/assert.ts'
 
 /**
  * Sets aside what the account still has of a grant whose payment is in doubt: at most what was given, at most what is
@@ -14,8 +13,7 @@ export async function holdGrant(
     hold_id: bigint | null
     held_micro: bigint
   }>`select hold_id, held_micro from ledger_hold_grant(${grantId})`.execute(tx)
-  const row = rows[0]
-  assert(row, 'the ledger answered nothing to a hold of a grant')
+  const row = rows[0] as (typeof rows)[number]
   return { holdId: row.hold_id, heldMicro: row.held_micro }
 }
 
@@ -29,5 +27,5 @@ export async function endGrantHold(
     select ledger_end_grant_hold(${hold.holdId}, ${hold.grantId}, ${ending.take}, ${ending.by}, ${ending.reason}) as taken`.execute(
     tx,
   )
-  return rows[0]?.taken ?? 0n
+  return (rows[0] as (typeof rows)[number]).taken
 }

@@ -1,4 +1,5 @@
 import type { Database, Tx } from '../db/database.ts'
+import { isSerialization } from '../kernel/sql-state.ts'
 
 /** How often a transaction is begun; each time it finds the families as they are then. */
 const ATTEMPTS_MAX = 5
@@ -9,8 +10,7 @@ export async function ledgerTransaction<T>(db: Database, work: (tx: Tx) => Promi
     try {
       return await db.transaction().execute(work)
     } catch (error) {
-      const code = (error as { code?: unknown } | null)?.code
-      if (attempt === ATTEMPTS_MAX || (code !== '40001' && code !== '40P01')) throw error
+      if (attempt === ATTEMPTS_MAX || !isSerialization(error)) throw error
     }
   }
 }

@@ -109,6 +109,17 @@ test('a call that was not made gives everything back', async () => {
   expect(await buckets()).toEqual([{ posted: 1000, held: 0 }])
 })
 
+test('an end that comes after another leaves the call as it ended, and does not say what it would have cost', async () => {
+  const call = await open(400)
+  await call.release()
+  expect(await call.capture({ actualMicro: microcredits(150), outcome: 'success', usage: null })).toEqual({
+    state: 'settled',
+    chargedMicro: undefined,
+    availableMicro: 1000n,
+  })
+  expect(await buckets()).toEqual([{ posted: 1000, held: 0 }])
+})
+
 test('a call whose cost cannot be known keeps its hold, and its late capture still settles it', async () => {
   const call = await open(400)
   expect(await call.unknown('the provider reported no usage')).toEqual({
@@ -146,7 +157,7 @@ test('whatever a provider says of why it broke off, the hold is marked', async (
   const [flag] = await database.sql<{ detail: string }>('select detail from hold_flags where hold_id = $1', [
     call.callId,
   ])
-  expect(flag?.detail).toMatch(/^the provider said {2}and \ufffdx{400,}$/)
+  expect(flag?.detail).toMatch(/^the provider said {2}and \ufffdx{400,480}$/)
 })
 
 test.each([10n ** 16n, 10n ** 19n, 10n ** 30n])(
@@ -210,6 +221,9 @@ test("a key's budget is refused with 402 and the limit that binds", async () => 
     'The daily budget of this key is 0.0006 Credits: 0.0001 spent, 0.00035 held by calls in flight.',
   )
   expect(hinted).toEqual([])
+  // a limit that was lowered below what is spent leaves nothing, and not less
+  await database.sql('update budgets set daily_micro = 400 where id = $1', [owner])
+  expect((await refusalOf(open(1, { key: keys.budgeted }))).fields).toMatchObject({ available_micro: '0' })
 })
 
 test("what an owner lets its Agent spend is refused in the Agent's words", async () => {

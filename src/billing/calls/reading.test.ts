@@ -82,7 +82,13 @@ test('a call that no key made has none', async () => {
     process_id: 1,
     detail: null,
   })
-  expect(await read(session(accountId), id)).toMatchObject({ call_id: Number(id), key_id: null })
+  expect(await read(session(accountId), id)).toMatchObject({
+    call_id: Number(id),
+    key_id: null,
+    price: null,
+    bounds: null,
+    usage: null,
+  })
 })
 
 test('each way that a call can stand has its own words, and only a failed and charged one is refundable', async () => {
@@ -141,6 +147,9 @@ test('each way that a call can stand has its own words, and only a failed and ch
     ).toEqual([Number(id)])
   }
   expect((await http.get(key, '/v1/calls?status=failed')).body.data).toHaveLength(3)
+  expect((await http.get(key, '/v1/calls?status=success')).body.data).toEqual([])
+  const running = (await make.hold(key, 10n)).id
+  expect((await http.get(key, '/v1/calls?status=running')).body.data).toMatchObject([{ call_id: Number(running) }])
 })
 
 test('the owner reads a call that it funded with its own part only, and the Agent with its own', async () => {
@@ -178,7 +187,10 @@ test('an owner keeps what it funded after the Agent is unlinked, and nobody else
   const [agent, owner] = [await make.account('agent'), await make.account('owner')]
   await make.grant(owner, 500n)
   await make.link(agent, owner, 'owner_only')
-  const { id } = await make.hold(await make.key(agent), 100n)
+  const key = await make.key(agent)
+  const { id } = await make.hold(key, 100n)
+  // who made it reads it, though it paid nothing
+  expect(await read(key, id)).toMatchObject({ actor_account_id: Number(agent), charged_micro: 0, funding: [] })
   await database.sql('delete from agent_links where agent_account_id = $1', [agent])
   await database.sql('update accounts set family_id = id where id = $1', [agent])
   expect((await http.get(session(owner), '/v1/calls')).body.data).toHaveLength(1)
@@ -225,6 +237,8 @@ test('pages give every call once, newest first, even where ids are not in the or
     if (before === 0) break
   }
   expect(seen).toEqual(ids.map(Number))
+  // a page that is full and has nothing after it is the last
+  expect((await http.get(key, '/v1/calls?limit=7')).body.next_cursor).toBe(0)
 })
 
 test('calls are filtered by model, key and time', async () => {

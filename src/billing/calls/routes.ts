@@ -95,9 +95,10 @@ export function callRoutes(deps: CallReadingDeps): Route[] {
         }
         const rows = await list(deps.db, caller.accountId, filter, limit + 1)
         const page = rows.slice(0, limit)
+        const oldest = page.at(-1)
         return {
           data: page.map((row) => callView(row, caller.accountId)),
-          next_cursor: rows.length > limit ? integer(page.at(-1)?.id ?? 0n) : 0,
+          next_cursor: oldest && rows.length > limit ? integer(oldest.id) : 0,
         }
       },
     }),

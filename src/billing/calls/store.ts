@@ -135,12 +135,20 @@ export async function place(db: Database, id: bigint): Promise<CallPlace | undef
 /** Above every id of a movement. */
 export const AFTER_EVERY_ID = 9_007_199_254_740_992n
 
-/** For each moment the id at which an account's movements pass it, as statement_cut() finds it: smaller ids are before. */
-export async function idsAtMoments(db: Database | Tx, accountId: bigint, moments: readonly Date[]): Promise<bigint[]> {
-  if (moments.length === 0) return []
-  const { rows } = await sql<{ id: bigint }>`
-    select statement_cut(${accountId}, m.moment) as id
-    from unnest(${moments.map((moment) => moment.toISOString())}::timestamptz[]) with ordinality m (moment, n) order by n`.execute(
+/**
+ * For each moment the id at which an account's movements pass it, as statement_cut() finds it: smaller ids are before.
+ * Null for what is no moment.
+ */
+export async function idsAtMoments(
+  db: Database | Tx,
+  accountId: bigint,
+  moments: ReadonlyArray<Date | undefined>,
+): Promise<Array<bigint | null>> {
+  // most statements are read without a range: they need not ask
+  if (moments.every((moment) => moment === undefined)) return []
+  const { rows } = await sql<{ id: bigint | null }>`
+    select case when m.moment is not null then statement_cut(${accountId}, m.moment) end as id
+    from unnest(${moments.map((moment) => moment?.toISOString())}::timestamptz[]) with ordinality m (moment, n) order by n`.execute(
     db,
   )
   return rows.map((row) => row.id)

@@ -24,8 +24,7 @@ export function line(cells: ReadonlyArray<string | bigint | null>): string {
 }
 
 function cell(value: string | bigint | null): string {
-  if (value === null) return ''
-  if (typeof value === 'bigint') return value.toString()
+  if (typeof value !== 'string') return value === null ? '' : value.toString()
   const text = /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

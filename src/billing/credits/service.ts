@@ -74,17 +74,13 @@ export async function balance(deps: CreditDeps, caller: Caller): Promise<Balance
       })
     }
   }
-  if (row.owner_pays) {
-    const room = row.link_bound ? BigInt(row.link_bound.room_micro) : row.owner_available_micro
-    const available = room < row.owner_available_micro ? room : row.owner_available_micro
-    parts.push({
-      balance_micro: available + row.owner_held_micro,
-      available_micro: available,
-      held_micro: row.owner_held_micro,
-    })
-    if (available + row.owner_held_micro > 0n)
-      buckets.push({ kind: 'owner', available_micro: available, held_micro: row.owner_held_micro, expires_at: null })
-  }
+  // of an owner that does not pay there is nothing here: both amounts are 0
+  const room = row.link_bound ? BigInt(row.link_bound.room_micro) : row.owner_available_micro
+  const available = room < row.owner_available_micro ? room : row.owner_available_micro
+  const held = row.owner_held_micro
+  parts.push({ balance_micro: available + held, available_micro: available, held_micro: held })
+  if (available + held > 0n)
+    buckets.push({ kind: 'owner', available_micro: available, held_micro: held, expires_at: null })
   const total = (of: (part: Amounts) => bigint) => parts.reduce((sum, part) => sum + of(part), 0n)
   return {
     balance_micro: total((part) => part.balance_micro),
@@ -121,15 +117,8 @@ export interface Span {
 
 /** The ids of a range of time, for `statementPage`. */
 export async function statementSpan(deps: CreditDeps, caller: Caller, range: TimeRange): Promise<Span> {
-  const ids = await idsAtMoments(
-    deps.db,
-    caller.accountId,
-    [range.from, range.to].filter((moment) => moment !== undefined),
-  )
-  return {
-    fromId: range.from ? (ids[0] ?? 0n) : 0n,
-    beforeId: range.to ? (ids.at(-1) ?? AFTER_EVERY_ID) : AFTER_EVERY_ID,
-  }
+  const [fromId, beforeId] = await idsAtMoments(deps.db, caller.accountId, [range.from, range.to])
+  return { fromId: fromId ?? 0n, beforeId: beforeId ?? AFTER_EVERY_ID }
 }
 
 /**
@@ -141,11 +130,11 @@ export async function statementPage(deps: CreditDeps, caller: Caller, span: Span
   const rows = await store.movements(deps.db, caller.accountId, { ...span, limit: limit + 1 })
   const page = rows.slice(0, limit)
   const newest = page[0]
-  const oldest = page.at(-1)
-  if (!newest || !oldest) {
+  if (!newest) {
     const standing = await store.balanceBefore(deps.db, caller.accountId, span)
     return { opening_micro: standing, closing_micro: standing, movements: [], next: 0n }
   }
+  const oldest = page.at(-1) ?? newest
   return {
     opening_micro: oldest.balance_after_micro - oldest.amount_micro,
     closing_micro: newest.balance_after_micro,

@@ -265,6 +265,7 @@ test('a body with lone surrogates has no canonical form, so under a key it is a 
     { 'idempotency-key': 'odd' },
   )
   expect([answer.status, answer.json.code]).toEqual([400, 'invalid_body'])
+  expect(answer.json.message).toMatch(/lone surrogate/)
   expect(app.mock.calls.length).toBe(0)
 })
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../../test/app.ts'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { ledgerFixture } from '../../../test/ledger-fixture.ts'
@@ -49,6 +49,63 @@ test('an answer that cannot be kept while the database is away is kept when it i
   expect(trouble).toEqual([])
 })
 
+test('an answer that cannot be kept at all is tried five more times, each later than the one before, and then told of', async () => {
+  let tries = 0
+  const db = database.db.withPlugin({
+    transformQuery({ node }) {
+      if (node.kind !== 'UpdateQueryNode') return node
+      tries += 1
+      throw new Error('the line broke')
+    },
+    transformResult: async ({ result }) => result,
+  })
+  const made = await first('never kept', 'req_never', db)
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  try {
+    await made.complete({ status: 200, headers: {}, body: 'charged' })
+    for (const [index, waitMs] of [500, 1000, 1500, 2000, 2500].entries()) {
+      await vi.advanceTimersByTimeAsync(waitMs - 1)
+      expect([tries, trouble]).toEqual([1 + index, []])
+      await vi.advanceTimersByTimeAsync(1)
+      expect(tries).toBe(2 + index)
+    }
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect([tries, trouble]).toEqual([6, ['the answer to an Idempotency-Key could not be kept']])
+  } finally {
+    vi.useRealTimers()
+    trouble.length = 0
+  }
+})
+
+test('an answer that is kept in the transaction of its work is there with the work, or neither is', async () => {
+  const made = await first('with its work', 'req_task')
+  const answer = { status: 202, headers: { 'x-a': 'b' }, body: 'accepted' }
+  const undone = database.db.transaction().execute(async (tx) => {
+    await made.completeIn(tx, answer)
+    throw new Error('the work was not written')
+  })
+  await expect(undone).rejects.toThrow('not written')
+  await expect(claim('with its work', 'req_early')).rejects.toMatchObject({
+    code: 'request_in_progress',
+    retryAfterMs: 1000,
+    fields: { original_request_id: 'req_task' },
+  })
+  await database.db.transaction().execute((tx) => made.completeIn(tx, answer))
+  expect(await claim('with its work', 'req_later')).toEqual({ kind: 'replay', answer })
+})
+
+test('a key that stands for another body names the request that has it', async () => {
+  await first('taken', 'req_first')
+  const other = claimKey(
+    { db: database.db, processId: 1n, onTrouble: (message) => trouble.push(message) },
+    { accountId, route: '/v1/chat/completions', key: 'taken', body: { a: 2 }, requestId: 'req_second' },
+  )
+  await expect(other).rejects.toMatchObject({
+    code: 'idempotency_conflict',
+    fields: { original_request_id: 'req_first' },
+  })
+})
+
 test('what is written again, since the line broke after the first time, touches no claim that came since', async () => {
   const early = await first('freed twice', 'req_one')
   await early.forget()
@@ -70,7 +127,15 @@ test('claims that a dead process left open are answered as interrupted where a c
   await settleLeftBehind(db, 4711n, { freesUnbegun: false })
   await expect(claim('not begun', 'req_new0')).rejects.toMatchObject({ code: 'request_in_progress' })
   await settleLeftBehind(db, 4711n, { freesUnbegun: true })
-  expect(await claim('begun', 'req_new')).toMatchObject({ kind: 'replay', answer: { status: 502 } })
+  expect(await claim('begun', 'req_new')).toMatchObject({
+    kind: 'replay',
+    answer: {
+      status: 502,
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      // where to look what it cost
+      body: expect.stringMatching(/its answer is lost\. GET \/v1\/calls shows/),
+    },
+  })
   expect(await claim('not begun', 'req_new2')).toMatchObject({ kind: 'first' })
   await expect(claim('of another', 'req_new3')).rejects.toMatchObject({ code: 'request_in_progress' })
 })

@@ -74,12 +74,13 @@ export async function claimKey(
   }
   if (!row.fingerprint.equals(fingerprint))
     throw new Fault('idempotency_conflict', { fields: { original_request_id: row.request_id } })
-  if (row.status === null || row.body === null) {
+  // status, headers and body are written together
+  if (row.body === null) {
     throw new Fault('request_in_progress', { retryAfterMs: 1000, fields: { original_request_id: row.request_id } })
   }
   return {
     kind: 'replay',
-    answer: { status: row.status, headers: row.headers as Record<string, string>, body: row.body },
+    answer: { status: row.status as number, headers: row.headers as Record<string, string>, body: row.body },
   }
 }
 

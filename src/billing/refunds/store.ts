@@ -39,5 +39,5 @@ export async function page(
     order by id desc limit ${wanted.limit} offset ${wanted.offset}`.execute(db)
   const { rows: counted } = await sql<{ total: bigint }>`
     select count(*) as total from (${refunds(sql`f.account_id = ${accountId}`)}) f where ${status}`.execute(db)
-  return { rows, total: Number(counted[0]?.total ?? 0n) }
+  return { rows, total: Number((counted[0] as (typeof counted)[number]).total) }
 }

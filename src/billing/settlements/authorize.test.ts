@@ -39,14 +39,26 @@ describe('an authorization', () => {
       [agent],
     )
     expect(windows).toEqual([{ spent: '83' }])
+    const recorded = () =>
+      here.database.sql(
+        `select action, actor, before, after, request_id from audit_log where target_kind = 'hold' and target_id = $1`,
+        [String(id)],
+      )
+    const record = [
+      {
+        action: 'authorize.settlement',
+        actor: String(owner),
+        before: { reserve_micro: 100 },
+        after: { charged_micro: 150 },
+        request_id: first.headers['x-request-id'],
+      },
+    ]
+    expect(await recorded()).toEqual(record)
     const again = await here.authorize(owner, `req_${id}`)
     expect([again.status, again.body]).toEqual([200, first.body])
     expect(await here.posted(owner)).toEqual([1_000 - 83, 0])
-    expect(
-      await here.database.sql(`select action, actor from audit_log where target_kind = 'hold' and target_id = $1`, [
-        String(id),
-      ]),
-    ).toEqual([{ action: 'authorize.settlement', actor: String(owner) }])
+    // who asks again agrees to nothing more
+    expect(await recorded()).toEqual(record)
   })
 
   test('goes beyond the limits of budgets, since it is what their owner agrees to', async () => {
@@ -103,6 +115,7 @@ describe('an authorization', () => {
     await here.make.capture(id, 150n)
     const refused = await here.authorize(agent, `req_${id}`)
     expect([refused.status, refused.body.code]).toEqual([403, 'owner_account_required'])
+    expect(refused.body.message).toMatch(/^Another account pays for this call/)
 
     const loner = await here.make.account('agent')
     await here.make.grant(loner, 100n)

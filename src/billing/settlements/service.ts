@@ -24,7 +24,8 @@ export async function listSettlements(
 ): Promise<{ rows: store.SettlementRow[]; next: bigint }> {
   const rows = await store.list(deps.db, caller.accountId, { ...wanted, limit: wanted.limit + 1 })
   const page = rows.slice(0, wanted.limit)
-  return { rows: page, next: rows.length > wanted.limit ? (page.at(-1)?.id ?? 0n) : 0n }
+  const oldest = page.at(-1)
+  return { rows: page, next: oldest && rows.length > wanted.limit ? oldest.id : 0n }
 }
 
 /**

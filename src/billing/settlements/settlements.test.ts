@@ -148,6 +148,8 @@ describe('the list', () => {
       }
     }
     expect(seen).toEqual(ids)
+    // a page that is full and has nothing after it is the last
+    expect((await here.list(agent, '?limit=7')).next_cursor).toBe(0)
     expect(await everything()).toEqual(before)
     for (const query of ['?limit=0', '?limit=101', '?before_id=-1', '?state=some'])
       expect((await here.server.get(signedIn(agent), `/v1/credits/settlements${query}`)).status).toBe(400)

@@ -82,10 +82,11 @@ export function usageRoutes(deps: UsageDeps): Route[] {
 
 function groupView(row: UsageRow, by: ReadonlySet<Dimension>): Of<typeof Group> {
   if (row.other) return { other: true, ...sumsView(row) }
+  // what is grouped by is there; only a key may be none
   return {
-    ...(by.has('day') ? { day: row.day ?? '' } : {}),
-    ...(by.has('model') ? { model: row.model ?? '' } : {}),
-    ...(by.has('agent') ? { actor_account_id: integer(row.agent ?? 0n) } : {}),
+    ...(by.has('day') ? { day: row.day as string } : {}),
+    ...(by.has('model') ? { model: row.model as string } : {}),
+    ...(by.has('agent') ? { actor_account_id: integer(row.agent as bigint) } : {}),
     ...(by.has('key') ? { key_id: row.key === null ? null : integer(row.key) } : {}),
     ...sumsView(row),
   }

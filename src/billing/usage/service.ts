@@ -94,7 +94,7 @@ async function sourcesOf(tx: Tx, accountId: bigint, range: TimeSpan, now: Date):
   const days = []
   for (const span of live) {
     const starts = dayStarts(span.from, span.to ?? now)
-    const ids = await idsAtMoments(tx, accountId, span.to ? [...starts, span.to] : starts)
+    const ids = await idsAtMoments(tx, accountId, [...starts, span.to])
     for (const [index, start] of starts.entries()) {
       const day = start.toISOString().slice(0, 10)
       days.push({ day, fromId: ids[index] ?? 0n, beforeId: ids[index + 1] ?? AFTER_EVERY_ID })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { freshDatabase, type TestDatabase } from '../../../test/database.ts'
 import { ledgerFixture, readingServer } from '../../../test/ledger-fixture.ts'
 import type { Caller } from '../../kernel/caller.ts'
@@ -8,10 +8,15 @@ import { usageRoutes } from './routes.ts'
 let database: TestDatabase
 let make: ReturnType<typeof ledgerFixture>
 let http: ReturnType<typeof readingServer>
+/** Where a test stopped the server's clock. */
+let stopped: Date | undefined
+afterEach(() => {
+  stopped = undefined
+})
 beforeAll(async () => {
   database = await freshDatabase()
   make = ledgerFixture(database)
-  http = readingServer(usageRoutes({ db: database.db, clock: systemClock }))
+  http = readingServer(usageRoutes({ db: database.db, clock: { ...systemClock, now: () => stopped ?? new Date() } }))
 })
 afterAll(() => database.drop())
 
@@ -104,6 +109,31 @@ test('an owner reads by Agent what it funded, without what the Agents paid thems
   })
 })
 
+test('what was called without a key is a group of its own', async () => {
+  const id = await make.account('owner')
+  await make.grant(id, 100n)
+  const key = await make.key(id)
+  await make.capture((await make.hold(key, 9n)).id, 9n)
+  await make.apply({
+    operation: 'reserve',
+    id: 70_000,
+    request_id: 'without a key',
+    actor_account_id: id,
+    credential_kind: 'operator',
+    credential_id: 1,
+    wanted_micro: 5,
+    minimum_micro: 5,
+    category: 'chat',
+    subject: 'demo',
+    process_id: 1,
+  })
+  await make.capture(70_000n, 5n)
+  expect((await http.get(key, '/v1/usage?group_by=key')).body.data).toMatchObject([
+    { key_id: Number(key.credential.id), charged_micro: 9 },
+    { key_id: null, charged_micro: 5 },
+  ])
+})
+
 test('beyond a thousand groups the rest is one row, so that the rows still make the totals', async () => {
   const id = await make.account('owner')
   const key = await make.key(id)
@@ -145,6 +175,20 @@ test('beyond a thousand groups the rest is one row, so that the rows still make 
   expect(totals).toMatchObject({ charged_micro: 2020, calls: 1010 })
 })
 
+test('without a range it is the 30 UTC days that end now, of which midnight begins none; a range that begins now is refused', async () => {
+  const caller = session(await make.account('owner'))
+  stopped = new Date('2026-01-31T00:00:00Z')
+  expect((await http.get(caller, '/v1/usage')).body).toMatchObject({
+    from: '2026-01-01T00:00:00.000Z',
+    to: '2026-01-31T00:00:00.000Z',
+  })
+  const empty = await http.get(caller, '/v1/usage?from=2026-01-31T00:00:00Z')
+  expect([empty.status, empty.body.code]).toEqual([400, 'invalid_parameter'])
+  expect((await http.get(caller, '/v1/usage?from=2026-01-30T23:59:59.999Z')).status).toBe(200)
+  stopped = new Date('2026-01-31T00:00:00.001Z')
+  expect((await http.get(caller, '/v1/usage')).body.from).toBe('2026-01-02T00:00:00.000Z')
+})
+
 test('ranges over 366 days, backwards or unknown groups are refused', async () => {
   const caller = session(await make.account('owner'))
   for (const query of [
@@ -159,5 +203,10 @@ test('ranges over 366 days, backwards or unknown groups are refused', async () =
     const { status, body } = await http.get(caller, `/v1/usage?${query}`)
     expect([query, status, body.code]).toEqual([query, 400, 'invalid_parameter'])
   }
+  const told = async (query: string) => (await http.get(caller, `/v1/usage?${query}`)).body.message
+  expect(await told('from=2024-01-01T00:00:00Z&to=2025-01-02T00:00:01Z')).toBe(
+    'The range from 2024-01-01T00:00:00.000Z to 2025-01-02T00:00:01.000Z is longer than 366 days.',
+  )
+  expect(await told('from=2999-01-01T00:00:00Z')).toBe('The parameter from must be earlier than to, or now.')
   expect((await http.get(caller, '/v1/usage?from=2024-01-01T00:00:00Z&to=2025-01-01T00:00:00Z')).status).toBe(200)
 })

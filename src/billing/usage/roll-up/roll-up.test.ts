@@ -149,10 +149,31 @@ test('the roll-up of a server takes whole hours only, and may be run again by an
     rollUpUsage(database.db, await closedHour(database.db)),
     rollUpUsage(database.db, await closedHour(database.db)),
   ])
-  expect(Math.max(...hours)).toBeGreaterThanOrEqual(0)
-  await rollUpUsage(database.db, await closedHour(database.db))
+  hours.push(await rollUpUsage(database.db, await closedHour(database.db)))
+  // between them they were behind by all of it, and by no hour twice
+  expect(hours.reduce((sum, each) => sum + each, 0)).toBe(30)
   const [row] = await database.sql<{ whole: boolean }>(
     `select rolled_until = date_trunc('hour', closed_until) as whole from usage_rolled, closed_time`,
   )
   expect(row?.whole).toBe(true)
+})
+
+test('whole hours are read from the roll-up alone, and the parts of an hour at either end of a range from its calls', async () => {
+  const id = await make.account('owner')
+  const key = await make.key(id)
+  const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000 - 20 * 3_600_000)
+  await database.sql(`update usage_rolled set rolled_until = $1`, [new Date(hour.getTime() + 5 * 3_600_000)])
+  // no call is behind this: who counts it has read the roll-up
+  await database.sql(
+    `insert into usage_hours (account_id, hour, model, actor_account_id, key_id, charged_micro, refunded_micro, owner_charged_micro, calls, errors, input_tokens, output_tokens)
+     values ($1, $2, 'demo', $1, null, 50, 0, 0, 5, 0, 0, 0)`,
+    [id, hour],
+  )
+  const at = (hours: number) => new Date(hour.getTime() + hours * 3_600_000).toISOString()
+  const calls = async (from: number, to?: number) => {
+    const query = `from=${at(from)}${to === undefined ? '' : `&to=${at(to)}`}`
+    return (await http.get(key, `/v1/usage?${query}`)).body.totals.calls
+  }
+  expect([await calls(0, 1), await calls(-0.5, 1.5), await calls(0, 12), await calls(0)]).toEqual([5, 5, 5, 5])
+  expect([await calls(0, 0.5), await calls(0.5, 1), await calls(0.5, 3), await calls(1)]).toEqual([0, 0, 0, 0])
 })

@@ -1,4 +1,5 @@
 import type { Database } from '../../../db/database.ts'
+import { sqlState } from '../../../kernel/sql-state.ts'
 import * as store from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -41,7 +42,7 @@ async function rollUpOnce(db: Database, until: Date): Promise<number | undefined
         return (span.until.getTime() - span.since.getTime()) / HOUR_MS
       })
   } catch (error) {
-    if ((error as { code?: unknown } | null)?.code === '40001') return undefined
+    if (sqlState(error) === '40001') return undefined
     throw error
   }
 }
