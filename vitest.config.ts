@@ -6,8 +6,7 @@ import { LongestFirst } from './test/order.ts'
 export default defineConfig({
   test: {
     pool: 'forks',
-    // one more than the processors of a small machine: some test always waits for a process or a moment
-    maxWorkers: 3,
+    maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000,

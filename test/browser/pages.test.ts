@@ -187,10 +187,18 @@ test('a page whose server is away says so, keeps what it showed, and recovers by
 
 test('a page that was never opened opens without a network, too', async () => {
   const { visitor, page } = await visit(owner.email)
+  const asked = () => new Set(visitor.requests.filter((request) => request.includes('/assets/')))
   await expect
-    .poll(() => visitor.requests.some((request) => request.includes('/assets/webhooks-')), { timeout: 30_000 })
+    .poll(
+      async () => {
+        const arrived = await page.evaluate<number>(
+          "new Set(performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.includes('/assets/'))).size",
+        )
+        return [...asked()].some((request) => request.includes('/assets/webhooks-')) && arrived >= asked().size
+      },
+      { timeout: 60_000, interval: 200 },
+    )
     .toBe(true)
-  await page.waitForLoadState('networkidle')
   await visitor.context.setOffline(true)
   await page.getByRole('link', { name: 'Webhooks' }).click()
   await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
